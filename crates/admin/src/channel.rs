@@ -121,7 +121,7 @@ impl Channel {
     }
 }
 
-/// How many sessions there may be, on one socket or on several, and how many there are.
+/// The limit of sessions on one or several sockets, and their number.
 #[derive(Clone)]
 pub(crate) struct Room {
     most: usize,

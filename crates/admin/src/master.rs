@@ -15,7 +15,7 @@ use std::io;
 
 /// The object that manages the processes.
 pub trait Supervisor {
-    /// All of them, itself first.
+    /// All processes, the master first.
     fn processes(&self) -> Vec<Process>;
     /// Reloads that have failed since the last one that has not.
     fn failed_reloads(&self) -> u32;
@@ -30,7 +30,7 @@ pub trait Supervisor {
     /// A connection to the runtime socket of a worker.
     ///
     /// # Errors
-    /// It is gone, or too busy.
+    /// The process has ended, or is too busy to accept.
     fn connect(&self, pid: u32) -> io::Result<Handle>;
     /// Reads the configuration again soon. The session that asked gets the result, and its
     /// connection is closed.

@@ -110,7 +110,7 @@ impl Pages {
     }
 }
 
-/// Back to the page, which says how the change went.
+/// Redirects to the page, which shows the result of the change.
 fn changed(page: &StatsPage, query: &PageQuery, outcome: change::Outcome) -> Answer {
     let mut head = response(303, "See Other", "text/plain");
     let states = match query.states {

@@ -33,7 +33,7 @@ pub(crate) fn answer(settings: &Arc<Settings>, request: &Head) -> Answer {
     Answer { head, body: Body::Pieces(Box::new(move |worker, out| report.next(worker, out))) }
 }
 
-/// How far a report has come.
+/// The progress of a report.
 struct Report {
     settings: Arc<Settings>,
     query: MetricQuery,

@@ -12,8 +12,8 @@ use proxy::run::server_add_delete;
 use reactor::Address;
 use sample::pattern::{Dictionary, Refusal};
 use script::{
-    CheckCall, PatternCall, Plain, Process, ProxyCall, ProxyEntry, ServerCall, ServerOf, TableCall,
-    key,
+    CheckCall, PatternCall, Plain, Process, ProxyCall, ProxyEntry, ScriptError, ServerCall,
+    ServerOf, TableCall, key,
 };
 use settings::Mode;
 use std::rc::Rc;
@@ -33,8 +33,9 @@ impl ScriptProcess {
         Self { worker, settings }
     }
 
-    fn proxy(&self, index: usize) -> Result<&ProxySection, String> {
-        self.worker.shared.proxies.get(index).ok_or_else(|| "there is no such proxy".to_owned())
+    fn proxy(&self, index: usize) -> Result<&ProxySection, ScriptError> {
+        let found = self.worker.shared.proxies.get(index);
+        found.ok_or_else(|| ScriptError::refused("there is no such proxy"))
     }
 
     /// The figures of the first row that a filter wants and `is` accepts.
@@ -144,7 +145,7 @@ impl Process for ScriptProcess {
         Plain::Map(items.iter().map(|item| (key(item.name), plain(&item.value))).collect())
     }
 
-    fn proxy(&self, proxy: usize, call: ProxyCall<'_>) -> Result<Plain, String> {
+    fn proxy(&self, proxy: usize, call: ProxyCall<'_>) -> Result<Plain, ScriptError> {
         let proxy = self.proxy(proxy)?;
         let name = proxy.name();
         Ok(match call {
@@ -170,12 +171,15 @@ impl Process for ScriptProcess {
         })
     }
 
-    fn server(&self, server: ServerOf<'_>, call: ServerCall<'_>) -> Result<Plain, String> {
+    fn server(&self, server: ServerOf<'_>, call: ServerCall<'_>) -> Result<Plain, ScriptError> {
         let proxy = self.proxy(server.proxy)?;
         let Some((slot, running)) = find(proxy, server.name) else {
             return match call {
                 ServerCall::Number => Ok(Plain::Nil),
-                _ => Err(format!("there is no server '{}' any more", server.name)),
+                _ => {
+                    let text = format!("there is no server '{}' any more", server.name);
+                    Err(ScriptError::Refused(text))
+                }
             };
         };
         let target = format!("#{}/{}", proxy.settings.id, server.name);
@@ -216,28 +220,28 @@ impl Process for ScriptProcess {
         })
     }
 
-    fn table(&self, proxy: usize, call: &TableCall) -> Result<Plain, String> {
+    fn table(&self, proxy: usize, call: &TableCall) -> Result<Plain, ScriptError> {
         let proxy = self.proxy(proxy)?;
         let table = tables::of(&self.worker.shared, proxy);
         match (table, call) {
             (found, TableCall::Exists) => Ok(Plain::Bool(found.is_some())),
             (Some(table), call) => tables::call(table, call, self.worker.millis()),
-            (None, _) => Err("the proxy has no stick table".to_owned()),
+            (None, _) => Err(ScriptError::refused("the proxy has no stick table")),
         }
     }
 
-    fn patterns(&self, file: &str, change: PatternCall<'_>) -> Option<Result<(), String>> {
+    fn patterns(&self, file: &str, change: PatternCall<'_>) -> Option<Result<(), ScriptError>> {
         let is_map = matches!(change, PatternCall::SetMap(..));
         let found = self.settings.dictionaries.find(file).filter(|_| !file.starts_with('#'));
         let dictionary = found.filter(|found| !is_map || found.is_map())?;
         Some(changed(dictionary, change).map_err(|refusal| match refusal {
-            Refusal::Invalid(message) => message.to_string(),
-            Refusal::Memory => "memory is short".to_owned(),
-            _ => "entry not found".to_owned(),
+            Refusal::Invalid(message) => ScriptError::refused(message),
+            Refusal::Memory => ScriptError::refused("memory is short"),
+            _ => ScriptError::refused("entry not found"),
         }))
     }
 
-    fn certificate(&self, file: &str, parts: &[(String, Vec<u8>)]) -> Result<(), String> {
+    fn certificate(&self, file: &str, parts: &[(String, Vec<u8>)]) -> Result<(), ScriptError> {
         let tls = &self.settings.tls;
         let set = |suffix: &str, content: &[u8]| {
             let text = String::from_utf8_lossy(content);
@@ -245,7 +249,7 @@ impl Process for ScriptProcess {
         };
         let told = |refusal: tls::runtime::Refusal| {
             let _ = tls.abort_certificate(file);
-            crate::cli::why_refused(&refusal, file)
+            ScriptError::refused(crate::cli::why_refused(&refusal, file))
         };
         // The certificate goes before its key, whatever order the script has named them in.
         for (kind, suffix) in [

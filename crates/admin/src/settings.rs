@@ -51,7 +51,7 @@ pub struct CliSocket {
     pub severity: SeverityOutput,
     /// Whether it hands over listening sockets (`expose-fd listeners`).
     pub exposes: bool,
-    /// Whether a master is at its other end: it outlives the soft stop.
+    /// Whether the client is a master, whose socket outlives the soft stop.
     pub of_master: bool,
     /// The headers and handshakes before the first command.
     pub preamble: settings::Preamble,
@@ -62,7 +62,7 @@ pub struct CliSocket {
 /// A listening socket that another process may take over.
 #[derive(Clone, Debug)]
 pub struct ListeningSocket {
-    /// How the other process knows it again: a line of text.
+    /// The line of text by which the other process identifies the socket.
     pub name: String,
     /// The socket.
     pub handle: reactor::Handle,

@@ -51,7 +51,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether there is nothing to say.
+    /// Whether the value is missing.
     pub fn is_empty(&self) -> bool {
         *self == Self::Empty
     }
@@ -232,7 +232,7 @@ impl Row {
         fixed.chain(modules).filter(|(.., value)| !value.is_empty())
     }
 
-    /// Adds what modules tell, if the filter wants it.
+    /// Adds the figures of modules, if the filter asks for them.
     fn with_modules(mut self, filter: &Filter, subject: &Subject<'_>) -> Self {
         if filter.modules {
             self.modules = modules::values(subject);
@@ -260,7 +260,7 @@ impl Clock {
         Self { second, of_second, ms: worker.millis() }
     }
 
-    /// The same for what the data plane knows of rates.
+    /// The same moment, as the data plane's rates take it.
     fn moment(self) -> Moment {
         Moment { second: self.second, of_second: self.of_second, ms: self.ms }
     }
@@ -309,7 +309,7 @@ pub struct Filter {
     pub names: Vec<String>,
     /// Whether addresses, cookies and algorithms are shown.
     pub legends: bool,
-    /// Whether modules have their say.
+    /// Whether the figures of modules are included.
     pub modules: bool,
     /// Whether [`Walk::subject`] is asked for times.
     pub times: bool,
@@ -361,7 +361,7 @@ impl Filter {
 /// Servers whose rows one step gathers at most: in JSON a row takes 16 kB.
 const STEP: usize = 8;
 
-/// How far a listing of rows has come. The default is before the first one.
+/// The progress of a listing of rows. The default is before the first one.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
     proxy: usize,
@@ -379,7 +379,7 @@ impl Walk {
         self.slot == 0
     }
 
-    /// The subject of a row of the last step; `None` if it has gone since.
+    /// The subject of a row of the last step; `None` if the server was deleted since.
     pub(crate) fn subject<'a>(&'a self, shared: &'a Shared, row: &Row) -> Option<Subject<'a>> {
         let proxy = &shared.proxies[self.last];
         let (kind, back) = (row.kind, proxy.back.as_ref());

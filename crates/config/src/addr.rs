@@ -5,8 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use stdx::leading_number;
 
+mod error;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use error::AddressError;
 
 /// Bytes that the kernel takes for the path of a unix socket.
 const MAX_UNIX_PATH: usize = 107;
@@ -98,21 +101,19 @@ fn prefix(text: &str) -> (Option<SocketKind>, Scheme, &str) {
 }
 
 /// The family of an address for streams, and what follows its prefix.
-fn stream_scheme(text: &str) -> Result<(Scheme, &str), String> {
+fn stream_scheme(text: &str) -> Result<(Scheme, &str), AddressError> {
     match prefix(text) {
         (Some(SocketKind::Datagram), ..) => {
-            Err(format!("dgram-type address not acceptable in '{text}'"))
+            Err(AddressError::Datagram { address: text.to_owned() })
         }
         (_, scheme, rest) => Ok((scheme, rest)),
     }
 }
 
 /// The same for datagrams.
-fn datagram_scheme(text: &str) -> Result<(Scheme, &str), String> {
+fn datagram_scheme(text: &str) -> Result<(Scheme, &str), AddressError> {
     match prefix(text) {
-        (Some(SocketKind::Stream), ..) => {
-            Err(format!("stream-type address not acceptable in '{text}'"))
-        }
+        (Some(SocketKind::Stream), ..) => Err(AddressError::Stream { address: text.to_owned() }),
         (_, scheme, rest) => Ok((scheme, rest)),
     }
 }
@@ -160,9 +161,9 @@ pub(crate) fn odd_port(text: &str) -> Option<OddPort> {
 }
 
 /// One `bind` address; a port range gives several.
-pub(crate) fn bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>, String> {
+pub(crate) fn bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>, AddressError> {
     if text.is_empty() {
-        return Err("'' resolves to an empty address (environment variable missing?)".to_owned());
+        return Err(AddressError::Empty { written: String::new() });
     }
     bind_at(text, stream_scheme(text)?, names)
 }
@@ -181,7 +182,10 @@ pub(crate) fn of_quic(text: &str) -> Option<String> {
 }
 
 /// One `dgram-bind` address; a port range gives several.
-pub(crate) fn datagram_bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>, String> {
+pub(crate) fn datagram_bind(
+    text: &str,
+    names: &dyn Resolver,
+) -> Result<Vec<BindAddress>, AddressError> {
     bind_at(text, datagram_scheme(text)?, names)
 }
 
@@ -189,19 +193,18 @@ fn bind_at(
     text: &str,
     (kind, rest): (Scheme, &str),
     names: &dyn Resolver,
-) -> Result<Vec<BindAddress>, String> {
+) -> Result<Vec<BindAddress>, AddressError> {
     match kind {
         Scheme::Unix => Ok(vec![BindAddress::At(Address::Unix(unix_path(rest, text)?))]),
         Scheme::Abstract => Ok(vec![BindAddress::At(Address::Unix(abstract_name(rest, text)?))]),
         Scheme::Fd => Ok(vec![BindAddress::Inherited(descriptor(rest, text)?)]),
         Scheme::Pair => Ok(vec![BindAddress::At(Address::Pair(descriptor(rest, text)?))]),
-        Scheme::Unsupported(_) => Err(format!(
-            "QUIC is only acceptable as 'quic4@' or 'quic6@' on a 'bind' line of a proxy, not in '{text}'"
-        )),
+        Scheme::Unsupported(_) => Err(AddressError::Quic { address: text.to_owned() }),
         Scheme::Inet(family) => {
             let (host, port) = split_port(rest);
             let port = port.filter(|port| !port.is_empty());
-            let port = port.ok_or_else(|| format!("missing port specification in '{text}'"))?;
+            let port =
+                port.ok_or_else(|| AddressError::MissingPort { address: text.to_owned() })?;
             let (low, high) = port_range(port)?;
             let ip = host_ip(host, family, text, names)?;
             let at = |port| BindAddress::At(Address::Inet(SocketAddr::new(ip, port)));
@@ -211,7 +214,7 @@ fn bind_at(
 }
 
 /// A server's address, by name if need be.
-pub(crate) fn server(text: &str, names: &dyn Resolver) -> Result<ServerAddress, String> {
+pub(crate) fn server(text: &str, names: &dyn Resolver) -> Result<ServerAddress, AddressError> {
     resolved(server_place(text)?, text, names)
 }
 
@@ -219,7 +222,7 @@ fn resolved(
     (mut place, name): (ServerAddress, Option<Family>),
     text: &str,
     names: &dyn Resolver,
-) -> Result<ServerAddress, String> {
+) -> Result<ServerAddress, AddressError> {
     if let (Some(family), Address::Inet(address)) = (name, &mut place.address) {
         address.set_ip(host_ip(&place.host, family, text, names)?);
     }
@@ -228,14 +231,14 @@ fn resolved(
 
 /// A server's address. For a name, the IP address is unspecified, and the family that the prefix
 /// asks for is returned.
-pub(crate) fn server_place(text: &str) -> Result<(ServerAddress, Option<Family>), String> {
+pub(crate) fn server_place(text: &str) -> Result<(ServerAddress, Option<Family>), AddressError> {
     place_at(text, stream_scheme(text)?)
 }
 
 fn place_at(
     text: &str,
     (kind, rest): (Scheme, &str),
-) -> Result<(ServerAddress, Option<Family>), String> {
+) -> Result<(ServerAddress, Option<Family>), AddressError> {
     match kind {
         Scheme::Unix => {
             let address = Address::Unix(unix_path(rest, text)?);
@@ -252,8 +255,10 @@ fn place_at(
             let (port, host) = (ServerPort::Fixed(0), text.to_owned());
             Ok((ServerAddress { address, port, host }, None))
         }
-        Scheme::Fd => Err(format!("a file descriptor is not acceptable here in '{text}'")),
-        Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
+        Scheme::Fd => Err(AddressError::NoDescriptor { address: text.to_owned() }),
+        Scheme::Unsupported(what) => {
+            Err(AddressError::NotImplemented { what, address: text.to_owned() })
+        }
         Scheme::Inet(family) => {
             let (host, port) = split_port(rest);
             let port = server_port(port, text)?;
@@ -283,7 +288,10 @@ impl Resolver for Nobody {
 }
 
 /// The address of a name server, and whether it is asked over streams.
-pub(crate) fn nameserver(text: &str, names: &dyn Resolver) -> Result<(bool, SocketAddr), String> {
+pub(crate) fn nameserver(
+    text: &str,
+    names: &dyn Resolver,
+) -> Result<(bool, SocketAddr), AddressError> {
     let (kind, scheme, rest) = prefix(text);
     let place = resolved(place_at(text, (scheme, rest))?, text, names)?;
     let address = inet(&place, text)?;
@@ -296,15 +304,15 @@ pub(crate) fn log_target(
     text: &str,
     default: u16,
     names: &dyn Resolver,
-) -> Result<Address, String> {
+) -> Result<Address, AddressError> {
     let (_, kind, rest) = prefix(text);
     match kind {
         Scheme::Unix => Ok(Address::Unix(unix_path(rest, text)?)),
         Scheme::Abstract => Ok(Address::Unix(abstract_name(rest, text)?)),
-        Scheme::Fd | Scheme::Pair => {
-            Err(format!("a file descriptor is not acceptable here in '{text}'"))
+        Scheme::Fd | Scheme::Pair => Err(AddressError::NoDescriptor { address: text.to_owned() }),
+        Scheme::Unsupported(what) => {
+            Err(AddressError::NotImplemented { what, address: text.to_owned() })
         }
-        Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
         Scheme::Inet(family) => {
             let (host, port) = split_port(rest);
             let port = match port.filter(|p| !p.is_empty()) {
@@ -317,32 +325,34 @@ pub(crate) fn log_target(
 }
 
 /// An IP address with a port.
-pub(crate) fn stream(text: &str, names: &dyn Resolver) -> Result<SocketAddr, String> {
+pub(crate) fn stream(text: &str, names: &dyn Resolver) -> Result<SocketAddr, AddressError> {
     inet(&server(text, names)?, text)
 }
 
-fn inet(at: &ServerAddress, text: &str) -> Result<SocketAddr, String> {
+fn inet(at: &ServerAddress, text: &str) -> Result<SocketAddr, AddressError> {
     match (&at.address, at.port) {
         (Address::Inet(address), ServerPort::Fixed(_)) => Ok(*address),
-        (Address::Inet(_), _) => Err(format!("missing port specification in '{text}'")),
+        (Address::Inet(_), _) => Err(AddressError::MissingPort { address: text.to_owned() }),
         (Address::Unix(_) | Address::Pair(_), _) => {
-            Err(format!("a path is not acceptable here in '{text}'"))
+            Err(AddressError::NoPath { address: text.to_owned() })
         }
     }
 }
 
 /// An address without port.
-pub(crate) fn host(text: &str, names: &dyn Resolver) -> Result<IpAddr, String> {
+pub(crate) fn host(text: &str, names: &dyn Resolver) -> Result<IpAddr, AddressError> {
     match stream_scheme(text)? {
         (Scheme::Inet(family), rest) => host_ip(rest, family, text, names),
-        _ => Err(format!("invalid address: '{text}' in '{text}'")),
+        _ => Err(AddressError::Host { host: text.to_owned(), address: text.to_owned() }),
     }
 }
 
 /// The descriptor number after `fd@`.
-pub(crate) fn descriptor(digits: &str, text: &str) -> Result<i32, String> {
-    value::number(digits)
-        .ok_or_else(|| format!("file descriptor '{digits}' is not a valid integer in '{text}'"))
+pub(crate) fn descriptor(digits: &str, text: &str) -> Result<i32, AddressError> {
+    value::number(digits).ok_or_else(|| AddressError::Descriptor {
+        digits: digits.to_owned(),
+        address: text.to_owned(),
+    })
 }
 
 /// Cuts at the last colon. `[::1]:80` loses its brackets; `::1` is not an address without port.
@@ -356,7 +366,12 @@ fn split_port(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn host_ip(host: &str, family: Family, text: &str, names: &dyn Resolver) -> Result<IpAddr, String> {
+fn host_ip(
+    host: &str,
+    family: Family,
+    text: &str,
+    names: &dyn Resolver,
+) -> Result<IpAddr, AddressError> {
     if host.is_empty() || host == "*" {
         return Ok(match family {
             Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
@@ -374,39 +389,46 @@ fn host_ip(host: &str, family: Family, text: &str, names: &dyn Resolver) -> Resu
         Some(ip) => Some(ip).filter(wanted),
         None => names.resolve(host, family).filter(wanted),
     };
-    found.ok_or_else(|| format!("invalid address: '{host}' in '{text}'"))
+    found.ok_or_else(|| AddressError::Host { host: host.to_owned(), address: text.to_owned() })
 }
 
-fn port_range(text: &str) -> Result<(u16, u16), String> {
+fn port_range(text: &str) -> Result<(u16, u16), AddressError> {
     let Some((low, high)) = text.split_once('-') else {
         let port = port_number(text)?;
         return Ok((port, port));
     };
     match (port_number(low), port_number(high)) {
         (Ok(low), Ok(high)) if low <= high => Ok((low, high)),
-        _ => Err(format!("invalid port range '{text}'")),
+        _ => Err(AddressError::PortRange { range: text.to_owned() }),
     }
 }
 
-fn port_number(text: &str) -> Result<u16, String> {
-    value::number(text).filter(|p| *p > 0).ok_or_else(|| format!("invalid port '{text}'"))
+fn port_number(text: &str) -> Result<u16, AddressError> {
+    value::number(text)
+        .filter(|p| *p > 0)
+        .ok_or_else(|| AddressError::Port { port: text.to_owned() })
 }
 
-fn single_port(port: &str, text: &str) -> Result<u16, String> {
+fn single_port(port: &str, text: &str) -> Result<u16, AddressError> {
     if port.contains('-') {
-        return Err(format!("port range not permitted here in '{text}'"));
+        return Err(AddressError::NoPortRange { address: text.to_owned() });
     }
     match port.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
-        Some((_, c)) => Err(format!("invalid character '{c}' in port number '{port}' in '{text}'")),
+        Some((_, character)) => Err(AddressError::PortCharacter {
+            character,
+            port: port.to_owned(),
+            address: text.to_owned(),
+        }),
         None => port_number(port),
     }
 }
 
-fn server_port(port: Option<&str>, text: &str) -> Result<ServerPort, String> {
+fn server_port(port: Option<&str>, text: &str) -> Result<ServerPort, AddressError> {
     let Some(port) = port.filter(|p| !p.is_empty()) else { return Ok(ServerPort::FromClient(0)) };
     let offset = |digits: &str, sign: i32| {
         let number: Option<u16> = value::number(digits);
-        let message = || format!("invalid port offset '{port}' in '{text}'");
+        let message =
+            || AddressError::PortOffset { port: port.to_owned(), address: text.to_owned() };
         number.map(|n| ServerPort::FromClient(sign * i32::from(n))).ok_or_else(message)
     };
     match port.as_bytes()[0] {
@@ -421,9 +443,9 @@ fn server_port(port: Option<&str>, text: &str) -> Result<ServerPort, String> {
 pub(crate) type Origin = (Option<IpAddr>, Option<(u16, u16)>);
 
 /// Where connections come from.
-pub(crate) fn source(text: &str, names: &dyn Resolver) -> Result<Origin, String> {
+pub(crate) fn source(text: &str, names: &dyn Resolver) -> Result<Origin, AddressError> {
     let (Scheme::Inet(family), rest) = stream_scheme(text)? else {
-        return Err(format!("unsupported protocol family in '{text}'"));
+        return Err(AddressError::Family { address: text.to_owned() });
     };
     // More than one colon without brackets is an IPv6 address alone.
     let bare = rest.parse::<Ipv6Addr>().is_ok();
@@ -437,19 +459,19 @@ pub(crate) fn source(text: &str, names: &dyn Resolver) -> Result<Origin, String>
 }
 
 /// A name in the abstract namespace: a path behind a NUL.
-fn abstract_name(name: &str, text: &str) -> Result<PathBuf, String> {
+fn abstract_name(name: &str, text: &str) -> Result<PathBuf, AddressError> {
     if name.is_empty() {
-        return Err(format!("missing name in '{text}'"));
+        return Err(AddressError::MissingName { address: text.to_owned() });
     }
     unix_path(&format!("\0{name}"), text)
 }
 
-fn unix_path(path: &str, text: &str) -> Result<PathBuf, String> {
+fn unix_path(path: &str, text: &str) -> Result<PathBuf, AddressError> {
     if path.is_empty() {
-        return Err(format!("missing socket path in '{text}'"));
+        return Err(AddressError::MissingPath { address: text.to_owned() });
     }
     if path.len() > MAX_UNIX_PATH {
-        return Err(format!("socket path '{path}' too long (max {MAX_UNIX_PATH})"));
+        return Err(AddressError::LongPath { path: path.to_owned() });
     }
     Ok(PathBuf::from(path))
 }

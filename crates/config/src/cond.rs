@@ -3,6 +3,7 @@ use crate::env::Environment;
 use crate::features::Features;
 use crate::lex::{self, Surroundings};
 use std::cmp::Ordering;
+use std::fmt;
 
 #[cfg(test)]
 mod tests;
@@ -17,20 +18,39 @@ pub(crate) struct CondError {
     pub(crate) message: String,
 }
 
+/// Why the argument of `-cc` has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConditionError {
+    /// Its words cannot be told apart.
+    Syntax(String),
+    /// Its expression is malformed.
+    Evaluation(String),
+}
+
+impl fmt::Display for ConditionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(message) => write!(f, "Syntax Error in condition: {message}."),
+            Self::Evaluation(message) => write!(f, "Failed to evaluate condition: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for ConditionError {}
+
 /// Evaluates the argument of `-cc`: tokenized like a configuration line, outside of any file.
 ///
-/// Exit codes: `Ok(true)` is 0, `Ok(false)` is 1, `Err` is 2 with the text for the alert.
+/// Exit codes: `Ok(true)` is 0, `Ok(false)` is 1, `Err` is 2.
 pub fn check_condition(
     text: &str,
     env: &Environment,
     features: &Features<'_>,
-) -> Result<bool, String> {
+) -> Result<bool, ConditionError> {
     let around = Surroundings { env, file: "-cc", line: 1, section: "" };
-    let words = lex::split(text, &around)
-        .map_err(|e| format!("Syntax Error in condition: {}.", e.message))?;
+    let words = lex::split(text, &around).map_err(|error| ConditionError::Syntax(error.message))?;
     let joined: Vec<&str> = words.iter().map(|w| &*w.text).collect();
     evaluate(&joined.join(" "), env, features)
-        .map_err(|e| format!("Failed to evaluate condition: {}", e.message))
+        .map_err(|error| ConditionError::Evaluation(error.message))
 }
 
 /// Evaluates an expression; an empty one is false. The whole text is parsed even when its first

@@ -102,7 +102,7 @@ pub(crate) enum DefaultPath {
     Origin(PathBuf),
 }
 
-/// A name in an expression, and what to say if nothing has that name.
+/// A name in an expression, and the message for an unknown name.
 pub(crate) struct Mentioned {
     pub(crate) mention: NameReference,
     /// The proxy that the line belongs to; empty for rules of `defaults`.
@@ -149,7 +149,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) error_files: Vec<(usize, Diagnostic)>,
     /// Where lines are noted that count, if anybody wants to know.
     pub(crate) listing: Option<Listing>,
-    /// Words of the line at hand whose ports have something behind them, and what to say of it.
+    /// Words of the current line with text behind a port, and the warnings about them.
     pub(crate) odd_ports: RefCell<Vec<(String, String)>>,
     /// Rings that log lines name.
     pub(crate) rings: RefCell<Vec<crate::model::At<Arc<str>>>>,
@@ -206,8 +206,8 @@ impl<'a> Cx<'a> {
     }
 
     /// The address that a word means: `$NAME` and `${NAME}` stand for variables there even outside
-    /// quotes, as they did before quotes existed (section 2.3). Unset ones are empty.
-    /// A port is there without what follows its digits.
+    /// quotes, as they did before quotes existed (section 2.3). Unset ones are empty. Text behind
+    /// the digits of a port is removed.
     pub(crate) fn address<'w>(&self, word: &'w str) -> Cow<'w, str> {
         self.sound(self.expanded(word))
     }

@@ -191,7 +191,7 @@ pub(crate) struct Settings {
     pub(crate) errors: DraftErrors,
 }
 
-/// Error replies: those of the section itself go before those that it inherits.
+/// Error replies: those of the section itself precede inherited ones.
 #[derive(Clone, Default)]
 pub(crate) struct DraftErrors {
     /// In order; a later line goes before an earlier one.
@@ -287,7 +287,7 @@ pub(crate) struct DraftMail {
 }
 
 impl DraftMail {
-    /// Whether there was no line.
+    /// Whether the section has no such line.
     pub(crate) fn is_empty(&self) -> bool {
         let texts = [&self.from, &self.to, &self.hostname];
         texts.iter().all(|text| text.is_none()) && self.level.is_none() && self.mailers.is_none()

@@ -13,9 +13,10 @@ use crate::line::Line;
 use crate::model::{InitAddr, Mode, ProxyKind, Server, ServerPort, TlsProcess};
 use crate::parse::server;
 use crate::source::{Disk, Files as _};
-use crate::validate::tls::connector;
+use crate::validate::tls::{ConnectorError, connector};
 use crate::validate::{is_usable, missing_port, unspoken_by_checks};
 use rules::check::StepPorts;
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
@@ -56,27 +57,76 @@ pub struct Host<'a> {
     pub http: bool,
     /// Whether its servers are agents of SPOE.
     pub spop: bool,
-    /// Whether it has a FastCGI application.
+    /// Whether the backend has a FastCGI application.
     pub fcgi: bool,
-    /// How its servers are checked: whether by HTTP requests, and by which ports.
+    /// The checks of the backend: whether they are HTTP requests, and their ports.
     pub checks: (bool, StepPorts),
     /// Whether steps of checks ask for encryption by themselves.
     pub encrypts: bool,
 }
+
+/// Why `add server` refuses its words.
+#[derive(Debug)]
+pub enum DynamicServerError {
+    /// The words are no valid `server` line; the message says where.
+    Line(String),
+    /// An option that such a server cannot have.
+    Option(String),
+    /// `observe layer7` in a backend of TCP mode.
+    Layer7,
+    /// Checks of its own and `track`.
+    Tracking,
+    /// `proto` names a protocol that the backend cannot use.
+    Protocol,
+    /// The settings of TLS are refused.
+    Tls(ConnectorError),
+    /// The checks of the backend cannot reach the server.
+    Checks {
+        /// The backend.
+        backend: String,
+        /// The server.
+        name: String,
+        /// What is missing, behind the name.
+        wrong: String,
+    },
+    /// The words define no server.
+    Nothing,
+}
+
+impl fmt::Display for DynamicServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(message) => f.write_str(message),
+            Self::Option(word) => {
+                write!(f, "'{word}' option is not accepted for dynamic server")
+            }
+            Self::Layer7 => f.write_str("'layer7' can only be used in http proxies."),
+            Self::Tracking => f.write_str("unable to enable checks and tracking at the same time!"),
+            Self::Protocol => f.write_str("MUX protocol is not usable for server."),
+            Self::Tls(error) => error.fmt(f),
+            Self::Checks { backend, name, wrong } => {
+                write!(f, "config: backend '{backend}': server '{name}' {wrong}")
+            }
+            Self::Nothing => f.write_str("no server"),
+        }
+    }
+}
+
+impl std::error::Error for DynamicServerError {}
 
 /// The settings of a server from its name, its address and its options; `base` holds those of its
 /// backend's section. A server that is found by a name has no address so far. It starts in
 /// maintenance unless `enabled` is given.
 ///
 /// # Errors
-/// The mistake, in one line.
+/// The words are no such server.
 pub fn dynamic_server(
     host: &Host<'_>,
     name: &str,
     words: &[String],
     tls: (&TlsProcess, &tls::Store),
     base: &ServerBase,
-) -> Result<settings::Server, String> {
+) -> Result<settings::Server, DynamicServerError> {
     let made = parsed(host, name, words, tls)?;
     let track = made.options.track.as_deref();
     let track = track.map(|given| given.split_once('/').unwrap_or((host.name, given)));
@@ -100,7 +150,7 @@ fn parsed(
     name: &str,
     words: &[String],
     (process, store): (&TlsProcess, &tls::Store),
-) -> Result<Server, String> {
+) -> Result<Server, DynamicServerError> {
     let backend = host.name;
     let features =
         Features { version: "", words: &[], enabled: &[], ssl_library: "", openssl_version: "" };
@@ -131,32 +181,32 @@ fn parsed(
     server::server(&mut draft, &mut cx, line.args()).map_err(|fault| {
         let context = format!("'server {backend}/{name}' : ");
         let message = fault.message.strip_prefix(&context).unwrap_or(&fault.message);
-        match fault.suggestion {
+        DynamicServerError::Line(match fault.suggestion {
             Some(meant) => format!("{message}; did you mean '{meant}' maybe ?"),
             None => message.to_owned(),
-        }
+        })
     })?;
     // A line of the configuration is only warned of this; here it is refused.
     let observes = words.windows(2).any(|it| it == ["observe", "layer7"]);
     if observes && !host.http {
-        return Err("'layer7' can only be used in http proxies.".to_owned());
+        return Err(DynamicServerError::Layer7);
     }
-    let mut server = draft.settings.back.servers.pop().ok_or("no server")?;
+    let mut server = draft.settings.back.servers.pop().ok_or(DynamicServerError::Nothing)?;
     let of = (backend, name);
     let made = connector(&server.options, host.encrypts, of, process, store, &LoadedFiles);
-    server.tls = made.map_err(|error| error.to_string())?.map(Arc::new);
+    server.tls = made.map_err(DynamicServerError::Tls)?.map(Arc::new);
     judge(host, server)
 }
 
 /// Words that are known, but not for such a server.
-fn refuse(words: &[String]) -> Result<(), String> {
+fn refuse(words: &[String]) -> Result<(), DynamicServerError> {
     let mut rest = words.iter().skip(1);
     while let Some(word) = rest.next() {
         if !crate::known::contains("server", word) {
             continue;
         }
         if !ACCEPTED.contains(&format!(" {word} ")) {
-            return Err(format!("'{word}' option is not accepted for dynamic server"));
+            return Err(DynamicServerError::Option(word.clone()));
         }
         let takes = server::find(word).map_or(0, Keyword::takes);
         for _ in 0..takes {
@@ -166,17 +216,17 @@ fn refuse(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn judge(host: &Host<'_>, server: Server) -> Result<Server, String> {
+fn judge(host: &Host<'_>, server: Server) -> Result<Server, DynamicServerError> {
     let options = &server.options;
     if options.check.enabled && options.track.is_some() {
-        return Err("unable to enable checks and tracking at the same time!".to_owned());
+        return Err(DynamicServerError::Tracking);
     }
     let carried = (host.http, host.spop);
     if options
         .protocol
         .is_some_and(|protocol| !is_usable(protocol, carried, host.fcgi || host.spop))
     {
-        return Err("MUX protocol is not usable for server.".to_owned());
+        return Err(DynamicServerError::Protocol);
     }
     let (http, ports) = host.checks;
     let check = &options.check;
@@ -188,8 +238,8 @@ fn judge(host: &Host<'_>, server: Server) -> Result<Server, String> {
     let lost = missing_port(ports).map(str::to_owned);
     let lost = lost.filter(|_| check.enabled && check.port.is_none() && portless && !anywhere);
     if let Some(wrong) = mute.or(lost) {
-        let (backend, name) = (host.name, &server.name);
-        return Err(format!("config: backend '{backend}': server '{name}' {wrong}"));
+        let (backend, name) = (host.name.to_owned(), server.name.to_string());
+        return Err(DynamicServerError::Checks { backend, name, wrong });
     }
     Ok(server)
 }

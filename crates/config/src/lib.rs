@@ -47,10 +47,10 @@ mod value;
 
 pub use addr::{Family, Resolver, SystemResolver};
 pub use area::area;
-pub use cond::check_condition;
+pub use cond::{ConditionError, check_condition};
 pub use context::{LocalPeer, Scripts, Setup};
 pub use diag::{Diagnostic, Diagnostics, Place, Severity};
-pub use dynamic_server::{Host, dynamic_server};
+pub use dynamic_server::{DynamicServerError, Host, dynamic_server};
 pub use env::Environment;
 pub use features::Features;
 pub use lex::{MAX_LINE, Spanned, words};
@@ -62,3 +62,4 @@ pub use reference::{KeywordDoc, SectionDoc, Since, filters, keywords, known_name
 pub use render::{Style, line, one, report, report_before_quiet};
 pub use source::{Disk, Files, MAX_FILE, MAX_READ, Source, collect};
 pub use suggest::nearest;
+pub use validate::tls::ConnectorError;

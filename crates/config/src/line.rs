@@ -177,8 +177,8 @@ impl<'l> Args<'l> {
         self.line.words.get(self.first + n).map(|word| (word, self.line.raw))
     }
 
-    /// The argument from `from` on that has `text` as a whole name, and the offset in it; `from`
-    /// itself if none has it.
+    /// The first argument from `from` on that contains `text` as a whole name, and the offset in
+    /// it; `from` itself if no argument does.
     pub(crate) fn find(self, from: usize, text: &str) -> (usize, usize) {
         let of_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-".contains(b);
         let found = |word: &str| {

@@ -23,6 +23,7 @@ pub(crate) mod quic_global;
 mod removed;
 pub(crate) mod server;
 pub(crate) mod spoe;
+mod spoe_error;
 pub(crate) mod spoe_file;
 pub(crate) mod stats;
 mod stats_socket;

@@ -103,7 +103,7 @@ fn with_suggestion(diagnostic: &Diagnostic) -> String {
 pub(crate) fn message(diagnostic: &Diagnostic) -> String {
     let area = diagnostic.area.map(|area| format!("({area})"));
     match area {
-        // Expressions say it themselves where they know.
+        // Messages of expressions may contain the area already.
         Some(area) if !diagnostic.message.ends_with(&area) => {
             format!("{} {area}", diagnostic.message)
         }

@@ -54,8 +54,8 @@ pub(crate) struct SectionKind {
     pub(crate) name: &'static str,
     /// One sentence for the reference page.
     pub(crate) doc: &'static str,
-    /// Reads the line that opens it, and gives its index among those of its kind. Mistakes in the
-    /// line do not keep the section from opening, so that its lines are judged too.
+    /// Reads the line that opens the section; returns its index among those of its kind. Mistakes
+    /// in the line do not keep the section from opening, so that its lines are judged too.
     pub(crate) open: fn(&mut Draft, &mut Cx<'_>, Args<'_>) -> usize,
     /// The text that `.SECTION` stands for.
     pub(crate) title: fn(&Draft, usize) -> &str,
@@ -80,13 +80,13 @@ pub(crate) struct SectionKind {
 /// The tables that the lines of a section are read by.
 #[derive(Clone, Copy)]
 pub(crate) enum Lines {
-    /// That of `global`.
+    /// The table of `global`.
     Global(ReadLine),
     /// The keywords of `defaults` and proxies.
     Proxy(ReadLine),
-    /// Its own.
+    /// A table of the section's own.
     Own(&'static [Keyword<ReadLine>]),
-    /// None: its lines are not judged.
+    /// No table: the lines are not read.
     Unread,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Finished<'a> {
     pub(crate) advise: bool,
 }
 
-/// A row that does nothing: rows take from it what they lack.
+/// A row without functions, from which other rows take the fields that they lack.
 const PLAIN: SectionKind = SectionKind {
     name: "",
     doc: "",
@@ -117,7 +117,7 @@ const PLAIN: SectionKind = SectionKind {
 #[derive(Clone, Copy)]
 pub(crate) struct Section {
     pub(crate) kind: &'static SectionKind,
-    /// Its index among those of its kind.
+    /// The index of the section among those of its kind.
     index: usize,
 }
 
@@ -148,7 +148,7 @@ impl Section {
 }
 
 impl SectionKind {
-    /// Its own keywords; none where its lines are those of proxies or of `global`.
+    /// The section's own keywords; empty if its lines are those of proxies or of `global`.
     pub(crate) fn keywords(&self) -> &'static [Keyword<ReadLine>] {
         match self.lines {
             Lines::Own(table) => table,
@@ -202,8 +202,8 @@ fn reported<T>(cx: &mut Cx<'_>, args: Args<'_>, parsed: Parsed<T>) -> Option<T> 
     parsed.map_err(|fault| cx.alert(args, fault)).ok()
 }
 
-/// The name of a section that has nothing else on its line; what there is too much leaves it its
-/// name.
+/// The name of a section whose line has no other words. Additional words are an error, but the
+/// section keeps its name.
 fn only_name<'l>(cx: &mut Cx<'_>, args: Args<'l>, missing: &str) -> &'l str {
     let name = reported(cx, args, args.need(1, missing)).unwrap_or("");
     reported(cx, args, args.no_more_than(1));

@@ -1,6 +1,7 @@
 //! The text of a server-state file (management.txt 9.3, `show servers state`, format 1).
 
 use balance::{Admin, CheckStatus, OpState};
+use std::fmt;
 use std::net::IpAddr;
 
 /// Columns that a line has at least.
@@ -40,7 +41,7 @@ pub(crate) struct StateLine<'t> {
     words: Vec<&'t str>,
 }
 
-/// Its fields, as far as the line has them.
+/// The fields that the line has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Saved {
     pub(crate) address: Option<IpAddr>,
@@ -58,6 +59,17 @@ pub(crate) struct Saved {
     pub(crate) fqdn: Option<String>,
     pub(crate) port: u16,
     pub(crate) service: Option<String>,
+}
+
+/// The columns of a line that have invalid values, by name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct StateLineError(Vec<(String, String)>);
+
+impl fmt::Display for StateLineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.0.iter().map(|(name, value)| format!("invalid {name} value '{value}'"));
+        f.write_str(&columns.collect::<Vec<_>>().join(", "))
+    }
 }
 
 impl<'t> StateLine<'t> {
@@ -78,14 +90,14 @@ impl<'t> StateLine<'t> {
     /// Its fields.
     ///
     /// # Errors
-    /// The mistake, in HAProxy's words.
-    pub(crate) fn read(&self) -> Result<Saved, String> {
+    /// Columns have invalid values.
+    pub(crate) fn read(&self) -> Result<Saved, StateLineError> {
         let mut wrong = Vec::new();
         let words = &self.words;
         let mut number = |at: usize, name: &str, most: u64| {
             let found = words[at].parse::<u64>().ok().filter(|number| *number <= most);
             if found.is_none() {
-                wrong.push(format!("invalid {name} value '{}'", words[at]));
+                wrong.push((name.to_owned(), words[at].to_owned()));
             }
             found.unwrap_or(0)
         };
@@ -104,10 +116,10 @@ impl<'t> StateLine<'t> {
         let port = number(18, "srv_port", 65_535) as u16;
         let admin = Admin(admin);
         if admin.any(Admin::FORCED_MAINT) && admin.any(Admin::FORCED_DRAIN) {
-            wrong.push(format!("invalid srv_admin_state value '{}'", admin.0));
+            wrong.push(("srv_admin_state".to_owned(), admin.0.to_string()));
         }
         if !wrong.is_empty() {
-            return Err(wrong.join(", "));
+            return Err(StateLineError(wrong));
         }
         let text = |at: usize| (words[at] != "-").then(|| words[at].to_owned());
         Ok(Saved {
@@ -168,7 +180,7 @@ mod tests {
             let mut words: Vec<&str> = LINE.split(' ').collect();
             words[column] = word;
             let line = StateLine { words };
-            line.read().err()
+            line.read().err().map(|error| error.to_string())
         };
         for (column, word, name) in [
             (5, "7", "srv_op_state"),

@@ -45,7 +45,7 @@ pub(crate) fn prepare(draft: &mut Draft, cx: &mut Cx<'_>) -> TlsContext {
     numbers::number_proxies(draft, cx);
     threads::seat_threads(&mut draft.global.process, cx);
     if let Err(told) = crate::parse::read_header_case(&mut draft.global.header_case, cx) {
-        cx.diagnostics.push(Diagnostic::general(Severity::Alert, told));
+        cx.diagnostics.push(Diagnostic::general(Severity::Alert, told.to_string()));
     }
     error_replies::check_error_files(&draft.global.settings, cx);
     lints::backends(&draft.proxies, cx);

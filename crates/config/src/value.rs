@@ -1,5 +1,7 @@
 //! Numbers, times and sets as HAProxy writes them (section 2.5).
 
+use std::fmt;
+
 /// The longest time that HAProxy's timers hold, in ms, or in seconds where those are its unit.
 const MOST: u64 = i32::MAX as u64;
 
@@ -46,7 +48,7 @@ pub(crate) enum Unit {
     Seconds,
 }
 
-/// A time, and what HAProxy warns of: something behind its unit, which it ignores.
+/// A time, and a warning about text behind its unit, which is ignored as in HAProxy.
 pub(crate) type Timed<T> = Result<(T, Option<String>), ValueError>;
 
 /// A time in milliseconds, rounded up.
@@ -91,7 +93,7 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// A number, with `k`, `m` or `g` behind it; where it is wrong, if it is.
+/// A number, possibly followed by `k`, `m` or `g`; the error is the offset of the mistake.
 pub(crate) fn size(text: &str) -> Result<u32, usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     u32::try_from(large_size(text)?).map_err(|_| digits)
@@ -111,23 +113,45 @@ pub(crate) fn large_size(text: &str) -> Result<u64, usize> {
     number.checked_shl(shift).filter(|size| size >> shift == number).ok_or(digits)
 }
 
+/// Why a set of numbers is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NumberSetError {
+    /// A word that is neither a number nor a range.
+    Malformed { text: String },
+    /// A number of the set is 0 or above the limit.
+    OutOfRange { text: String, most: u16 },
+}
+
+impl fmt::Display for NumberSetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed { text } => write!(f, "'{text}' is not a valid number/range."),
+            Self::OutOfRange { text, most } => write!(
+                f,
+                "'{text}' is not a valid number/range. It supports numbers from 1 to {most}."
+            ),
+        }
+    }
+}
+
+impl std::error::Error for NumberSetError {}
+
 /// A set of numbers from 1 to `most`, ascending: `all`, `odd`, `even`, a number or a range, whose
 /// upper bound may be left out.
-pub(crate) fn numbers(text: &str, most: u16) -> Result<Vec<u16>, String> {
+pub(crate) fn numbers(text: &str, most: u16) -> Result<Vec<u16>, NumberSetError> {
     let (low, high) = match text {
         "all" => return Ok((1..=most).collect()),
         "odd" => return Ok((1..=most).step_by(2).collect()),
         "even" => return Ok((2..=most).step_by(2).collect()),
         _ => text.split_once('-').unwrap_or((text, text)),
     };
-    let beyond =
-        || format!("'{text}' is not a valid number/range. It supports numbers from 1 to {most}.");
+    let beyond = || NumberSetError::OutOfRange { text: text.to_owned(), most };
     if low.is_empty() {
         return Err(beyond());
     }
     let high = if high.is_empty() { Some(u32::from(most)) } else { number(high) };
     let bounds = number::<u32>(low).zip(high);
-    let (low, high) = bounds.ok_or_else(|| format!("'{text}' is not a valid number/range."))?;
+    let (low, high) = bounds.ok_or_else(|| NumberSetError::Malformed { text: text.to_owned() })?;
     let (low, high) = (low.min(high), low.max(high));
     if low == 0 || high > u32::from(most) {
         return Err(beyond());

@@ -1,9 +1,9 @@
 //! Names that are resolved while the process serves (configuration manual, section 5.3): the tasks
 //! of `resolvers` sections.
 //!
-//! Each section has one task, its `keeper`, on one thread. Other tasks leave orders for it: for a
-//! request that waits for a name, for a server whose checks cannot connect. Answers reach servers
-//! through [`crate::servers::events`], and waiting requests through their mailboxes.
+//! Each section has one task, on one thread. Other tasks leave orders for it: for a request that
+//! waits for a name, for a server whose checks cannot connect. Answers reach servers through
+//! [`crate::servers::events`], and waiting requests through their mailboxes.
 
 mod nameserver;
 mod query_table;
@@ -42,7 +42,8 @@ pub(crate) fn hurry(shared: &Shared, backend: usize, slot: usize) {
     }
 }
 
-/// Gives a server another name (`set server <s> fqdn`); tells whether a section resolves it.
+/// Changes the host name of a server (`set server <s> fqdn`); returns whether a section resolves
+/// it.
 pub fn rename(shared: &Shared, backend: usize, slot: usize, name: &str) -> bool {
     match of(shared, backend, slot) {
         Some(resolver) if dns::message::is_name(name) => {

@@ -104,7 +104,7 @@ impl Section {
         self.connections.borrow().contains_key(&id)
     }
 
-    /// Has all connections see what there is to send.
+    /// Wakes all connections, so that they send new updates.
     fn wake_connections(&self) {
         let scheduler = self.worker.thread.scheduler();
         self.connections.borrow().values().for_each(|task| scheduler.wake(*task, Wake::OTHER));

@@ -221,7 +221,7 @@ impl AclFlags {
                 "-n" => self.no_names = true,
                 "-M" => self.keyed = true,
                 "--" => return Ok(at + 1),
-                // At the end of a line it says nothing.
+                // At the end of a line the flag has no effect.
                 "-u" if words.get(at + 1).is_none_or(|word| word.is_empty()) => {}
                 "-u" => {
                     let id = value("unique id")?;
@@ -342,7 +342,7 @@ impl AclFlags {
                         operator = found;
                         continue;
                     }
-                    // HAProxy reads it so, and says nothing.
+                    // HAProxy reads it in the same way, without a warning.
                     None if *word == "--" => {
                         cx.warn("'--' behind an operator or a pattern is read as 0".to_owned());
                         Cow::Owned(operator.range("0").map_err(|why| (number, why))?.into_bytes())
@@ -425,7 +425,7 @@ impl Acl {
         let _ = last.next.set(Box::new(more));
     }
 
-    /// Its tests, any of which has to hold.
+    /// The tests of the ACL, at least one of which has to hold.
     pub(crate) fn tests(&self) -> impl Iterator<Item = &Arc<Test>> {
         std::iter::successors(Some(self), |acl| acl.next.get().map(|next| &**next))
             .map(|acl| &acl.test)
@@ -436,7 +436,7 @@ impl Acl {
         self.eval_in(Places::ALL, facts)
     }
 
-    /// The same, where tests of what is not there in `places` never hold.
+    /// The same for `places`, where tests of missing data are false.
     pub(crate) fn eval_in(&self, places: Places, facts: &dyn Facts) -> Answer {
         let mut answer = Answer::No;
         for test in self.tests().filter(|test| test.expr.valid_in(places)) {

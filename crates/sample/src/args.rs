@@ -111,7 +111,7 @@ impl HeaderName {
     }
 }
 
-/// The arguments of one keyword. Asking for one that was left out is fine.
+/// The arguments of one keyword. An argument that was left out is `None`.
 #[derive(Debug, Default)]
 pub struct Args(pub Vec<Arg>);
 
@@ -327,7 +327,7 @@ pub fn check(raw: &RawArgs, text: &str, spec: &str) -> Result<Args, (usize, Stri
     if raw.words.is_empty() && types.first() == Some(&"string") && required == 1 {
         return Ok(Args(vec![Arg::Text("".into())]));
     }
-    // `()` is one empty argument, or none where none is expected.
+    // `()` is one empty argument, or no argument if the keyword takes none.
     if types.is_empty() && raw.words == [""] {
         return Ok(Args::default());
     }

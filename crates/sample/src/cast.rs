@@ -47,8 +47,8 @@ pub(crate) fn integer(word: &str) -> Option<i64> {
     if decimal { leading_int(word.as_bytes()) } else { None }
 }
 
-/// The dotted address at the beginning of `text`; what follows it, such as a port, is ignored, but
-/// for a fifth part.
+/// The dotted address at the beginning of `text`; text behind it, such as a port, is ignored, but a
+/// fifth number is an error.
 fn leading_ipv4(text: &[u8]) -> Option<Ipv4Addr> {
     let (mut octets, mut rest) = ([0u8; 4], text);
     for (part, octet) in octets.iter_mut().enumerate() {
@@ -64,7 +64,7 @@ fn leading_ipv4(text: &[u8]) -> Option<Ipv4Addr> {
 }
 
 impl<'a> Value<'a> {
-    /// This value as type `to`, or nothing when it has no meaning there.
+    /// This value as type `to`; `None` if it cannot be converted.
     pub fn cast(self, to: Type) -> Option<Value<'a>> {
         match to {
             Type::Any => Some(self),

@@ -64,7 +64,7 @@ impl Condition {
         Ok(Condition { unless: false, any: groups, places: cx.places })
     }
 
-    /// Whether all the facts that it asks for are there in `places` already.
+    /// Whether all facts that the condition needs exist at `places`.
     pub fn known_in(&self, places: Places) -> bool {
         self.any.iter().flatten().all(|term| term.acl.known_in(places))
     }
@@ -75,8 +75,8 @@ impl Condition {
         self.any.iter().flatten().any(|term| term.acl.tests().any(wants))
     }
 
-    /// Tests of which at least one has to hold for the condition to hold, and before which nothing
-    /// else is evaluated; none, if there are no such tests.
+    /// Tests that are evaluated first and of which at least one must hold for the condition to
+    /// hold; empty if there are no such tests.
     pub(crate) fn leading_tests(&self) -> Option<Vec<Arc<Test>>> {
         let leads = |group: &Vec<Term>| group.first().is_some_and(|term| !term.negated);
         if self.unless || !self.any.iter().all(leads) {

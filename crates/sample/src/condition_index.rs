@@ -154,8 +154,8 @@ impl GuardGroup {
     }
 }
 
-/// The tests of which one has to hold for the condition to hold, if they can be guarded and all ask
-/// the same.
+/// The tests of which one must hold for the condition to hold, if all compare the same sample and
+/// an index can hold them.
 fn guarded(condition: &Condition) -> Option<Vec<Arc<Test>>> {
     let tests = condition.leading_tests()?;
     let first = tests.first()?;

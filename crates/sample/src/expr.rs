@@ -49,7 +49,7 @@ impl Expr {
         Ok(expr)
     }
 
-    /// Whether its sample is made of all that has come of a stream of bytes so far.
+    /// Whether its sample consists of all bytes of a stream that have arrived so far.
     pub(crate) fn grows(&self, facts: &dyn Facts) -> bool {
         let (is_len, is_payload) = match self.fetch.name {
             "req.len" | "req_len" | "res.len" => (true, false),

@@ -298,7 +298,7 @@ pub trait Facts {
         None
     }
 
-    /// An answer about the TLS of a connection; `None` where there is none.
+    /// A fact about the TLS session of a connection; `None` if it does not exist.
     fn tls(&self, _hop: Hop, _fact: TlsFact<'_>) -> Option<Value<'static>> {
         None
     }
@@ -352,8 +352,8 @@ pub trait Facts {
         false
     }
 
-    /// Whether `userlist` has this user with this password. `NotYet`: it takes time to tell, and
-    /// the answer is on its way.
+    /// Whether `userlist` has this user with this password. `NotYet`: the answer takes time and
+    /// will arrive.
     fn is_user(&self, _list: &str, _user: &[u8], _password: &[u8]) -> Result<bool, Missing> {
         Ok(false)
     }

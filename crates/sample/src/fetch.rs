@@ -61,7 +61,7 @@ pub struct Fetch {
     pub args: &'static str,
     /// Type of the samples.
     pub out: Type,
-    /// Where it can find anything.
+    /// Places at which the fetch can yield a sample.
     pub valid: Places,
     /// One line for help and the reference page.
     pub doc: &'static str,
@@ -69,7 +69,7 @@ pub struct Fetch {
     pub prepare: Option<PrepareFn>,
     /// All values, for those that may have several; ACLs try each.
     pub each: Option<EachFn>,
-    /// Whether its values may have to be waited for although all bytes are there.
+    /// Whether its values may take time although all bytes have arrived.
     pub(crate) slow: bool,
     /// Whether it reads the raw bytes of a stream, which HTTP mode does not have.
     pub(crate) unparsed: bool,

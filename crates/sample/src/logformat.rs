@@ -90,7 +90,7 @@ impl LogFormat {
         if let Some(members) = &self.members {
             return json::write(members, facts, out);
         }
-        // A line begins as if behind a space, so that it never begins with one.
+        // A line is treated as if a space preceded it, so that it does not begin with a space.
         let mut spaced = true;
         for piece in &self.pieces {
             let before = out.len();
@@ -177,7 +177,7 @@ impl Builder<'_, '_> {
         self.pieces.push(piece);
     }
 
-    /// Parses what begins with `%` at `start`; returns where it ends.
+    /// Parses the item that begins with `%` at `start`; returns its end.
     fn variable(&mut self, start: usize) -> Result<usize, ParseError> {
         let fail = |offset, message: String| Err(ParseError::at(0, offset, message));
         let mut at = start + 1;
@@ -219,7 +219,7 @@ impl Builder<'_, '_> {
                     ),
                 );
             }
-            // Before anything else it stands for nothing at all.
+            // At the start of a line it yields no text.
             Some(_) => return Ok(at),
         }
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());

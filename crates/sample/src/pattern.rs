@@ -40,7 +40,7 @@ pub enum Match {
     Int,
     /// It is in a network.
     Ip,
-    /// Its bytes are those given in hexadecimal.
+    /// The bytes of the pattern, given in hexadecimal.
     Bin,
     /// Its length is in a range.
     Len,

@@ -1,8 +1,8 @@
 //! Regular expressions with PCRE2 semantics, as HAProxy builds have them.
 //!
 //! A search that may take long is counted, and given up when its message has used all steps that it
-//! may use ([`effort`]). It then counts as no match, and a caller that decides by it must ask
-//! whether it was given up.
+//! may use ([`effort`]). Such a search counts as no match; a caller that decides on access must
+//! check whether the search was given up.
 
 use ffi::Counted;
 use shape::Shape;

@@ -22,7 +22,7 @@ pub trait ScriptFunction: fmt::Debug + Send + Sync {
 /// Where an action may be used, or why it may not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScriptAction {
-    /// It takes so many arguments; whether each thread has a state of its own for it.
+    /// The action exists: its number of arguments, and whether each thread has a state of its own.
     Found(usize, bool),
     /// No script has registered it for these rules.
     Unknown,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stdx::RwLock;
 
 mod limits;
-pub mod mentions;
+pub mod references;
 
 pub use limits::VarLimits;
 
@@ -100,7 +100,7 @@ impl VarName {
             return Err(VarNameError::Syntax { text: text.to_owned(), name: name.to_owned() });
         }
         if scope == Scope::Proc {
-            mentions::add(name);
+            references::add(name);
         }
         Ok(VarName { scope, hash: crate::hash::xxh64(name.as_bytes(), 0), name: name.into() })
     }
@@ -118,7 +118,7 @@ impl VarName {
 
     /// Whether the configuration mentions this variable of the process.
     pub fn is_mentioned(&self) -> bool {
-        mentions::contains(&self.name)
+        references::contains(&self.name)
     }
 
     /// The name without its scope.

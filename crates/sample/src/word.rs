@@ -18,7 +18,7 @@ fn escape(byte: u8, out: &mut String) {
     out.extend(char::from_u32(BASE + u32::from(byte.saturating_sub(0x80))));
 }
 
-/// The byte that a code point stands for, if it is one that stands for a byte.
+/// The byte that a code point stands for, if it stands for one.
 pub fn byte_of(c: char) -> Option<u8> {
     u8::try_from(u32::from(c).checked_sub(BASE)?).ok().map(|low| low + 0x80)
 }

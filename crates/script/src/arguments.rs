@@ -1,9 +1,10 @@
 //! Arguments of native functions, with the messages of the interpreter's own library.
 
+use crate::error::ScriptError;
 use mlua::{Lua, LuaString, MultiValue, Value};
 
-/// A result, or a message for the script.
-pub(crate) type NativeResult<T> = Result<T, String>;
+/// A result, or an error that Lua raises in the script.
+pub(crate) type NativeResult<T> = Result<T, ScriptError>;
 
 /// The arguments of a call.
 pub(crate) struct NativeArgs(Vec<Value>);
@@ -22,11 +23,12 @@ impl NativeArgs {
         self.0.get(index).map_or("no value", Value::type_name)
     }
 
-    /// The message about an argument of a wrong type.
-    pub(crate) fn bad(&self, index: usize, function: &str, expected: &str) -> String {
+    /// The error of an argument of a wrong type.
+    pub(crate) fn bad(&self, index: usize, function: &str, expected: &str) -> ScriptError {
         let (number, kind) = (index + 1, self.kind(index));
         let kind = if kind == "integer" { "number" } else { kind };
-        format!("bad argument #{number} to '{function}' ({expected} expected, got {kind})")
+        let wrong = format!("{expected} expected, got {kind}");
+        ScriptError::Argument(format!("bad argument #{number} to '{function}' ({wrong})"))
     }
 
     /// A string, or a number as its text.
@@ -52,10 +54,11 @@ impl NativeArgs {
             None | Some(Value::Nil) => Ok(None),
             Some(value) => match lua.coerce_integer(value.clone()) {
                 Ok(Some(number)) => Ok(Some(number)),
-                _ if matches!(value, Value::Number(_)) => Err(format!(
-                    "bad argument #{} to '{function}' (number has no integer representation)",
-                    index + 1
-                )),
+                _ if matches!(value, Value::Number(_)) => {
+                    let (number, wrong) = (index + 1, "number has no integer representation");
+                    let text = format!("bad argument #{number} to '{function}' ({wrong})");
+                    Err(ScriptError::Argument(text))
+                }
                 _ => Err(self.bad(index, function, "number")),
             },
         }

@@ -35,7 +35,7 @@ pub(crate) struct Budget {
     /// The address of the script's own coroutine: coroutines below it cannot be cut.
     main: AtomicUsize,
     expired: AtomicBool,
-    /// The place at which it was cut for good.
+    /// The stack of the script where it was stopped.
     trace: Mutex<String>,
 }
 
@@ -84,7 +84,7 @@ impl Budget {
         *self.trace.lock() = trace;
     }
 
-    /// The place at which it was cut for good, if it was.
+    /// The stack of the script where it was stopped, if it was stopped.
     pub(crate) fn expired(&self) -> Option<String> {
         self.expired.load(Relaxed).then(|| std::mem::take(&mut *self.trace.lock()))
     }

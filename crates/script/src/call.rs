@@ -111,7 +111,7 @@ pub enum Step {
     Returned(Option<Value<'static>>),
     /// The script has ended itself, by `txn:done`.
     Ended,
-    /// It is resumed once this is there.
+    /// The script is resumed with this answer.
     Waits(Request),
     /// It has failed.
     Failed(Fault),

@@ -16,7 +16,7 @@ pub(crate) fn to_lua(lua: &Lua, value: Value<'_>) -> Result<LuaValue> {
     })
 }
 
-/// A sample as text; empty where there is none.
+/// A sample as text; an empty text if there is no sample.
 pub(crate) fn to_text(lua: &Lua, value: Option<Value<'_>>) -> Result<LuaValue> {
     let bytes = value.and_then(|value| value.cast(Type::Str)?.to_str());
     Ok(LuaValue::String(lua.create_string(bytes.as_deref().unwrap_or_default())?))

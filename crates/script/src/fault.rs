@@ -10,7 +10,7 @@ pub enum Fault {
     Runtime(String),
     /// Its state may use no more memory.
     Memory,
-    /// It waits where nothing can wait.
+    /// The script waits in a place where waiting is not allowed.
     Yield,
     /// There is no function of this name.
     Unknown,

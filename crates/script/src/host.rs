@@ -1,5 +1,6 @@
 //! `Host`: all that a script may ask of the process.
 
+use crate::error::ScriptError;
 use crate::surroundings;
 use htx::{Head, Version};
 use mlua::RegistryKey;
@@ -107,48 +108,48 @@ pub trait Host {
     ///
     /// # Errors
     /// There is none here.
-    fn channel_state(&self, _side: Side) -> Result<ChannelState, String> {
-        Err("there is no channel here".to_owned())
+    fn channel_state(&self, _side: Side) -> Result<ChannelState, ScriptError> {
+        Err(ScriptError::refused("there is no channel here"))
     }
 
     /// The bytes of a direction.
     ///
     /// # Errors
     /// They are none that scripts may see.
-    fn channel(&self, _side: Side) -> Result<ChannelBytes, String> {
-        Err("there is no channel here".to_owned())
+    fn channel(&self, _side: Side) -> Result<ChannelBytes, ScriptError> {
+        Err(ScriptError::refused("there is no channel here"))
     }
 
     /// Replaces the bytes of a direction.
     ///
     /// # Errors
     /// They are none that scripts may change, or too many.
-    fn edit_channel(&mut self, _side: Side, _to: ChannelBytes) -> Result<(), String> {
-        Err("there is no channel here".to_owned())
+    fn edit_channel(&mut self, _side: Side, _to: ChannelBytes) -> Result<(), ScriptError> {
+        Err(ScriptError::refused("there is no channel here"))
     }
 
     /// `txn:done`: the transaction ends, with this answer if there is one.
     ///
     /// # Errors
     /// There is nothing to end.
-    fn done(&mut self, _reply: Option<LocalReply>) -> Result<(), String> {
-        Err("'done' is not available here".to_owned())
+    fn done(&mut self, _reply: Option<LocalReply>) -> Result<(), ScriptError> {
+        Err(ScriptError::Unavailable("done".to_owned()))
     }
 
     /// `act:wake_time`
     ///
     /// # Errors
     /// No function runs anew here.
-    fn wake_after(&mut self, _span: u64) -> Result<(), String> {
-        Err("'wake_time' is not available here".to_owned())
+    fn wake_after(&mut self, _span: u64) -> Result<(), ScriptError> {
+        Err(ScriptError::Unavailable("wake_time".to_owned()))
     }
 
     /// `applet:start_response`
     ///
     /// # Errors
     /// This is no service, or it has answered already.
-    fn start_response(&mut self, _reply: LocalReply) -> Result<(), String> {
-        Err("'start_response' is not available here".to_owned())
+    fn start_response(&mut self, _reply: LocalReply) -> Result<(), ScriptError> {
+        Err(ScriptError::Unavailable("start_response".to_owned()))
     }
 }
 

@@ -11,6 +11,7 @@ mod budget;
 mod call;
 mod convert;
 mod dates;
+mod error;
 mod fault;
 mod host;
 mod http_client;
@@ -34,6 +35,7 @@ mod surroundings;
 mod tests;
 
 pub use call::{Answer, Call, HttpRequest, Request, Script, Step, Subject};
+pub use error::{LoadError, ScriptError};
 pub use fault::Fault;
 pub use host::{ChannelBytes, ChannelState, HeaderLines, Host, LocalReply, NoHost, Private};
 pub use http_client::{ClientRequest, ClientResponse};

@@ -1,5 +1,6 @@
 //! Loads the files of a configuration, and answers which functions they have registered.
 
+use crate::error::LoadError;
 use crate::host::NoHost;
 use crate::registry::{Environment, Registered, ServiceMode};
 use crate::runtime::{Cell, Command, Function, Runtime, Timeouts};
@@ -33,7 +34,8 @@ struct Inner {
     shared: Option<State>,
     first: Option<State>,
     steps: Vec<Repeated>,
-    /// Kind and name to what it is, and whether each thread has a state of its own for it.
+    /// Registered functions by kind and name, and whether each thread has a state of its own for
+    /// them.
     names: HashMap<String, (Registered, bool)>,
 }
 
@@ -59,7 +61,7 @@ impl Loader {
         Loader { inner: RefCell::default(), runtime: Arc::default(), clock }
     }
 
-    fn state(&self, number: u32) -> Result<State, String> {
+    fn state(&self, number: u32) -> Result<State, LoadError> {
         let clock = self.clock;
         State::new(Limits { number, instructions: INSTRUCTIONS, memory: 0, clock })
     }
@@ -67,8 +69,8 @@ impl Loader {
     /// Has `require` look in another path first: `variable` is `path` or `cpath`.
     ///
     /// # Errors
-    /// The message for the user.
-    pub fn prepend_path(&self, path: &str, variable: &str) -> Result<(), String> {
+    /// The scripts are at fault, or memory is short.
+    pub fn prepend_path(&self, path: &str, variable: &str) -> Result<(), LoadError> {
         let mut inner = self.inner.borrow_mut();
         let Inner { shared, first, steps, .. } = &mut *inner;
         for state in [shared, first].into_iter().flatten() {
@@ -81,14 +83,14 @@ impl Loader {
     /// Runs the body of a file: for all threads together, or for each.
     ///
     /// # Errors
-    /// The message for the user.
+    /// The scripts are at fault, or memory is short.
     pub fn load(
         &self,
         (name, text): (&str, &[u8]),
         args: &[&str],
         per_thread: bool,
         maps: &ParseContext<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), LoadError> {
         let mut inner = self.inner.borrow_mut();
         let Inner { shared, first, steps, names } = &mut *inner;
         let kept = if per_thread { first } else { shared };
@@ -120,8 +122,8 @@ impl Loader {
     /// The states of all threads, once the configuration is complete; `None` without any file.
     ///
     /// # Errors
-    /// The message for the user.
-    pub fn finish(&self, settings: Settings) -> Result<Option<Arc<Runtime>>, String> {
+    /// The scripts are at fault, or memory is short.
+    pub fn finish(&self, settings: Settings) -> Result<Option<Arc<Runtime>>, LoadError> {
         let mut inner = self.inner.borrow_mut();
         let Inner { shared, first, steps, names } = &mut *inner;
         if shared.is_none() && first.is_none() {
@@ -149,7 +151,7 @@ impl Loader {
     }
 
     /// Loads the files of each thread for one more.
-    fn repeat(&self, steps: &[Repeated], number: u32) -> Result<State, String> {
+    fn repeat(&self, steps: &[Repeated], number: u32) -> Result<State, LoadError> {
         let mut state = self.state(number)?;
         for step in steps {
             match step {

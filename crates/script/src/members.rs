@@ -1,6 +1,7 @@
 //! Fetches and converters as methods: `txn.f:req_hdr("host")` is the expression `req.hdr(host)`.
 
 use crate::convert;
+use crate::error::ScriptError;
 use mlua::{Lua, Result, Table, Value as LuaValue};
 use sample::{Captures, Expr, Facts, ParseContext, Shared, Value, conv, fetch, word};
 use std::collections::HashMap;
@@ -45,7 +46,7 @@ fn quote(bytes: Vec<u8>, out: &mut String) {
 }
 
 /// The text of a call.
-fn text(lua: &Lua, keyword: &str, args: &[LuaValue]) -> std::result::Result<String, String> {
+fn text(lua: &Lua, keyword: &str, args: &[LuaValue]) -> std::result::Result<String, ScriptError> {
     let mut text = keyword.to_owned();
     if args.is_empty() {
         return Ok(text);
@@ -61,9 +62,9 @@ fn text(lua: &Lua, keyword: &str, args: &[LuaValue]) -> std::result::Result<Stri
             None => {
                 let (number, kind) = (index + 1, arg.type_name());
                 let name = method(keyword);
-                return Err(format!(
+                return Err(ScriptError::Argument(format!(
                     "bad argument #{number} to '{name}' (string expected, got {kind})"
-                ));
+                )));
             }
         }
     }
@@ -72,17 +73,23 @@ fn text(lua: &Lua, keyword: &str, args: &[LuaValue]) -> std::result::Result<Stri
 }
 
 /// Parses where no file may be read.
-fn parse(text: &str, name: &str) -> std::result::Result<Expr, String> {
+fn parse(text: &str, name: &str) -> std::result::Result<Expr, ScriptError> {
     let files = |_: &std::path::Path| Err(io::ErrorKind::Unsupported.into());
     let shared = Shared::new(&files, &|_| None);
     let captures = Captures::default();
     let context = ParseContext::new(&shared, &captures);
-    Expr::parse_word(text, &context)
-        .map_err(|error| format!("bad argument #1 to '{}' ({})", method(name), error.message))
+    Expr::parse_word(text, &context).map_err(|error| {
+        let (name, message) = (method(name), error.message);
+        ScriptError::Argument(format!("bad argument #1 to '{name}' ({message})"))
+    })
 }
 
 impl Members {
-    fn compiled(&mut self, text: String, name: &str) -> std::result::Result<Arc<Expr>, String> {
+    fn compiled(
+        &mut self,
+        text: String,
+        name: &str,
+    ) -> std::result::Result<Arc<Expr>, ScriptError> {
         if let Some(known) = self.0.get(&text) {
             return Ok(known.clone());
         }
@@ -103,7 +110,7 @@ impl Members {
         facts: &dyn Facts,
         (keyword, args): (&str, &[LuaValue]),
         as_text: bool,
-    ) -> std::result::Result<LuaValue, String> {
+    ) -> std::result::Result<LuaValue, ScriptError> {
         let expr = self.compiled(text(lua, keyword, args)?, keyword)?;
         finish(lua, expr.eval(facts).ok(), as_text)
     }
@@ -118,7 +125,7 @@ impl Members {
         facts: &dyn Facts,
         (keyword, args): (&str, &[LuaValue]),
         as_text: bool,
-    ) -> std::result::Result<LuaValue, String> {
+    ) -> std::result::Result<LuaValue, ScriptError> {
         let (input, args) = match args {
             [] => (Value::Bool(false), args),
             [input, args @ ..] => (convert::from_lua(input), args),
@@ -134,11 +141,11 @@ fn finish(
     lua: &Lua,
     value: Option<Value<'_>>,
     as_text: bool,
-) -> std::result::Result<LuaValue, String> {
+) -> std::result::Result<LuaValue, ScriptError> {
     let made = match (as_text, value) {
         (true, value) => convert::to_text(lua, value),
         (false, None) => Ok(LuaValue::Nil),
         (false, Some(value)) => convert::to_lua(lua, value),
     };
-    made.map_err(|error| error.to_string())
+    made.map_err(ScriptError::from)
 }

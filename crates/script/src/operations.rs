@@ -1,6 +1,7 @@
 //! The calls of the built-in tables to the process: one operation per name.
 
 use crate::convert;
+use crate::error::ScriptError;
 use crate::host::{ChannelBytes, HeaderLines, Host, LocalReply};
 use crate::members::Members;
 use crate::operation_args::{Args, DONE, Outcome};
@@ -34,11 +35,11 @@ pub(crate) struct Bindings<'t> {
 /// object belongs to, or 0 for what belongs to none.
 pub(crate) fn call(lua: &Lua, turn: &mut Bindings<'_>, values: &[LuaValue]) -> Outcome {
     let [LuaValue::String(name), run, values @ ..] = values else {
-        return Err("bad call".to_owned());
+        return Err(ScriptError::Argument("bad call".to_owned()));
     };
     let run = run.as_integer().unwrap_or(-1);
     if run != 0 && run != turn.run {
-        return Err("this object belongs to a transaction that has ended".to_owned());
+        return Err(ScriptError::refused("this object belongs to a transaction that has ended"));
     }
     let name = name.to_string_lossy();
     let args = Args { lua, values };
@@ -83,7 +84,7 @@ fn variable(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let facts = facts(turn);
     if name == "get_var" {
         let value = facts.var(&variable).map(|value| convert::to_lua(args.lua, value));
-        return value.transpose().map(Option::unwrap_or_default).map_err(|error| error.to_string());
+        return value.transpose().map(Option::unwrap_or_default).map_err(ScriptError::from);
     }
     if name == "unset_var" {
         facts.set_var(&variable, None);
@@ -97,7 +98,7 @@ fn variable(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     if only_known && unknown {
         return Ok(LuaValue::Boolean(false));
     }
-    let target = SetVar::parse([text.as_str()].into_iter()).map_err(raised)?;
+    let target = SetVar::parse([text.as_str()].into_iter()).map_err(ScriptError::refused)?;
     target.store(facts, &convert::from_lua(args.value(1)));
     DONE
 }
@@ -110,7 +111,7 @@ fn headers(turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
         Side::Response => facts.response(),
     };
     let Some(head) = head else { return Ok(LuaValue::Nil) };
-    header_table(args.lua, head).map(LuaValue::Table).map_err(|error| error.to_string())
+    header_table(args.lua, head).map(LuaValue::Table).map_err(ScriptError::from)
 }
 
 /// A table of header lines by name in lower case; values count from 0.
@@ -144,7 +145,8 @@ fn general(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     match name {
         "log" => {
             let level = u8::try_from(args.int(0)).ok().filter(|level| *level < 8);
-            let level = level.ok_or("invalid loglevel.")?;
+            let level =
+                level.ok_or_else(|| ScriptError::Argument("invalid loglevel.".to_owned()))?;
             turn.host.log(Some(level), &args.bytes(1)?);
         }
         "deflog" => turn.host.log(None, &args.bytes(0)?),
@@ -159,7 +161,7 @@ fn general(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
         _ => {
             let (secs, micros) = turn.host.wall();
             let table = lua.create_table_from([("sec", secs), ("usec", i64::from(micros))]);
-            return table.map(LuaValue::Table).map_err(|error| error.to_string());
+            return table.map(LuaValue::Table).map_err(ScriptError::from);
         }
     }
     DONE
@@ -167,13 +169,13 @@ fn general(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
 
 fn private(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let (lua, state) = (args.lua, turn.state);
-    let kept = turn.host.private().ok_or_else(|| format!("'{name}' is not available here"))?;
+    let kept = turn.host.private().ok_or_else(|| ScriptError::Unavailable(name.to_owned()))?;
     let found = kept.0.iter().position(|(of, _)| *of == state);
     if name == "get_priv" {
         let value = found.map(|at| lua.registry_value(&kept.0[at].1));
-        return value.transpose().map(Option::unwrap_or_default).map_err(|error| error.to_string());
+        return value.transpose().map(Option::unwrap_or_default).map_err(ScriptError::from);
     }
-    let key = lua.create_registry_value(args.value(0).clone()).map_err(|e| e.to_string())?;
+    let key = lua.create_registry_value(args.value(0).clone())?;
     match found {
         Some(at) => kept.0[at].1 = key,
         None => kept.0.push((state, key)),
@@ -182,13 +184,13 @@ fn private(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
 }
 
 /// Names and values that follow one another in a table.
-fn lines(args: &Args<'_>, index: usize) -> Result<HeaderLines, String> {
+fn lines(args: &Args<'_>, index: usize) -> Result<HeaderLines, ScriptError> {
     let Some(table) = args.value(index).as_table() else { return Ok(Vec::new()) };
     let mut lines = Vec::new();
     let values: Vec<LuaValue> = table.sequence_values().filter_map(Result::ok).collect();
     for pair in values.chunks_exact(2) {
         let part = |at: usize| convert::bytes(args.lua, &pair[at]).unwrap_or_default();
-        edit::check_field(&part(0), &part(1)).map_err(raised)?;
+        edit::check_field(&part(0), &part(1)).map_err(ScriptError::refused)?;
         lines.push((part(0), part(1)));
     }
     Ok(lines)
@@ -200,7 +202,8 @@ fn answer(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     }
     let status = u16::try_from(args.int(0)).ok().filter(|code| (100..=999).contains(code));
     let reply = LocalReply {
-        status: status.ok_or_else(|| format!("invalid status {}", args.int(0)))?,
+        status: status
+            .ok_or_else(|| ScriptError::Argument(format!("invalid status {}", args.int(0))))?,
         reason: convert::bytes(args.lua, args.value(1)).filter(|reason| !reason.is_empty()),
         headers: lines(args, 2)?,
         body: convert::bytes(args.lua, args.value(3)).unwrap_or_default(),
@@ -219,24 +222,23 @@ fn channel(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
         Some(true) => Side::Response,
         _ => Side::Request,
     };
-    let table = || lua.create_table().map_err(|error| error.to_string());
-    let told = |error: mlua::Error| error.to_string();
+    let table = || lua.create_table().map_err(ScriptError::from);
     match name {
         "channel_state" => {
             let (state, table) = (turn.host.channel_state(side)?, table()?);
-            table.raw_set("input", state.input).map_err(told)?;
-            table.raw_set("output", state.output).map_err(told)?;
-            table.raw_set("full", state.room == 0).map_err(told)?;
-            table.raw_set("open", state.open).map_err(told)?;
+            table.raw_set("input", state.input)?;
+            table.raw_set("output", state.output)?;
+            table.raw_set("full", state.room == 0)?;
+            table.raw_set("open", state.open)?;
             Ok(LuaValue::Table(table))
         }
         "channel" => {
             let (found, state) = (turn.host.channel(side)?, turn.host.channel_state(side)?);
             let table = table()?;
-            let bytes = lua.create_string(&found.bytes).map_err(told)?;
-            table.raw_set("bytes", bytes).map_err(told)?;
-            table.raw_set("passed", found.passed).map_err(told)?;
-            table.raw_set("room", state.room).map_err(told)?;
+            let bytes = lua.create_string(&found.bytes)?;
+            table.raw_set("bytes", bytes)?;
+            table.raw_set("passed", found.passed)?;
+            table.raw_set("room", state.room)?;
             Ok(LuaValue::Table(table))
         }
         _ => {
@@ -254,33 +256,38 @@ const KINDS: [&str; 14] = [
 ];
 
 fn map(turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
-    let context = turn.maps.ok_or("'new': map: cannot load map at runtime.")?;
+    let context =
+        turn.maps.ok_or_else(|| ScriptError::refused("'new': map: cannot load map at runtime."))?;
     let kind = usize::try_from(args.int(1)).ok().and_then(|kind| KINDS.get(kind));
-    let kind = kind.ok_or("bad argument #2 to 'new' (unknown method)")?;
+    let kind = kind.ok_or_else(|| {
+        ScriptError::Argument("bad argument #2 to 'new' (unknown method)".to_owned())
+    })?;
     let file = args.text(0)?;
     let quoted = file.replace('\'', "'\"'\"'");
     let expr = Expr::parse_word(&format!("str(),map_{kind}('{quoted}')"), context)
-        .map_err(|error| format!("'new': {}", error.message))?;
+        .map_err(|error| ScriptError::Argument(format!("'new': {}", error.message)))?;
     let made = args.lua.create_any_userdata(expr);
-    made.map(LuaValue::UserData).map_err(|error| error.to_string())
+    made.map(LuaValue::UserData).map_err(ScriptError::from)
 }
 
 fn look_up(turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let map = args.value(0).as_userdata().and_then(|data| data.borrow::<Expr>().ok());
-    let map = map.ok_or("this is no map")?;
+    let map = map.ok_or_else(|| ScriptError::Argument("this is no map".to_owned()))?;
     let found = map.apply(convert::from_lua(args.value(1)), facts(turn));
     let made = match args.value(2).as_boolean() {
         Some(true) => convert::to_text(args.lua, found),
         _ => found.map_or(Ok(LuaValue::Nil), |value| convert::to_lua(args.lua, value)),
     };
-    made.map_err(|error| error.to_string())
+    made.map_err(ScriptError::from)
 }
 
 fn register(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
-    let late = || format!("'{name}' is only possible while the file is loaded");
+    let late =
+        || ScriptError::refused(format!("'{name}' is only possible while the file is loaded"));
     let registry = turn.registry.as_deref_mut().ok_or_else(late)?;
-    let function = |index: usize| -> Result<Function, String> {
-        args.value(index).as_function().cloned().ok_or_else(|| "function expected".to_owned())
+    let function = |index: usize| -> Result<Function, ScriptError> {
+        let found = args.value(index).as_function().cloned();
+        found.ok_or_else(|| ScriptError::Argument("function expected".to_owned()))
     };
     match name {
         "register_fetch" => registry.add(args.text(0)?, Registered::Fetch, function(1)?),
@@ -298,7 +305,9 @@ fn register(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
         "register_cli" => {
             let (words, usage) = (texts(args, 0), args.text(1)?);
             if words.is_empty() {
-                return Err("register_cli: the command has no words".to_owned());
+                return Err(ScriptError::Argument(
+                    "register_cli: the command has no words".to_owned(),
+                ));
             }
             registry.add(words.join(" "), Registered::Command(usage), function(2)?);
         }
@@ -320,7 +329,7 @@ fn texts(args: &Args<'_>, index: usize) -> Vec<String> {
 
 /// Changes of a message, or of how its transaction is treated.
 fn edit(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
-    let cx = turn.host.context().ok_or_else(|| format!("'{name}' is not available here"))?;
+    let cx = turn.host.context().ok_or_else(|| ScriptError::Unavailable(name.to_owned()))?;
     let number = args.int(0);
     match name {
         "set_loglevel" => cx.set_log_level(LogLevel::Severity(u8::try_from(number).unwrap_or(7))),
@@ -329,7 +338,8 @@ fn edit(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
         "set_priority_class" => cx.set_priority_class(number.clamp(-2047, 2047) as i16),
         "set_priority_offset" => cx.set_priority_offset(number.clamp(-524_287, 524_287) as i32),
         "set_status" => {
-            let status = u16::try_from(number).map_err(|_| "invalid status")?;
+            let status = u16::try_from(number)
+                .map_err(|_| ScriptError::Argument("invalid status".to_owned()))?;
             edit::set_status(status, convert::bytes(args.lua, args.value(1)).as_deref(), cx);
         }
         "set_method" => return part(RequestPart::Method, cx, args),
@@ -342,14 +352,15 @@ fn edit(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
 }
 
 fn part(part: RequestPart, cx: &mut dyn Context, args: &Args<'_>) -> Outcome {
-    edit::set_part(part, &args.bytes(0)?, cx).map(LuaValue::Boolean).map_err(raised)
+    edit::set_part(part, &args.bytes(0)?, cx).map(LuaValue::Boolean).map_err(ScriptError::refused)
 }
 
 fn header(name: &str, cx: &mut dyn Context, args: &Args<'_>) -> Outcome {
     let (side, field) = (args.side(0), args.bytes(1)?);
     let regex = || {
-        Regex::from_bytes(&args.bytes(2)?, false)
-            .map_err(|_| format!("bad argument #2 to 'req_{name}' (invalid regex)"))
+        Regex::from_bytes(&args.bytes(2)?, false).map_err(|_| {
+            ScriptError::Argument(format!("bad argument #2 to 'req_{name}' (invalid regex)"))
+        })
     };
     let edited = match name {
         "add_header" => edit::write_header(side, &field, &args.bytes(2)?, false, cx),
@@ -360,12 +371,9 @@ fn header(name: &str, cx: &mut dyn Context, args: &Args<'_>) -> Outcome {
         }
         "rep_header" => edit::replace_header(side, &field, (&regex()?, &args.bytes(3)?), cx),
         "rep_value" => edit::replace_value(side, &field, (&regex()?, &args.bytes(3)?), cx),
-        _ => return Err(format!("'{name}' is not implemented yet")),
+        _ => {
+            return Err(ScriptError::refused(format!("'{name}' is not implemented yet")));
+        }
     };
-    edited.map_err(raised).and(DONE)
-}
-
-/// The text of an error that the script gets.
-fn raised(error: impl std::fmt::Display) -> String {
-    error.to_string()
+    edited.map_err(ScriptError::refused).and(DONE)
 }

@@ -1,5 +1,6 @@
 //! The process as scripts see it beyond their own transaction: proxies, servers, stick tables, maps.
 
+use crate::error::ScriptError;
 use std::sync::Arc;
 
 /// A value that the process gives to a script.
@@ -84,7 +85,7 @@ pub enum CheckCall {
 /// An operation on a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ServerCall<'n> {
-    /// Its number; nothing if there is no such server.
+    /// The number of a server; no value if it does not exist.
     Number,
     /// `get_stats`
     Stats,
@@ -173,32 +174,32 @@ pub trait Process {
     /// Something about a proxy.
     ///
     /// # Errors
-    /// The text for the script.
-    fn proxy(&self, proxy: usize, call: ProxyCall<'_>) -> Result<Plain, String>;
+    /// The operation is refused, or names something that does not exist.
+    fn proxy(&self, proxy: usize, call: ProxyCall<'_>) -> Result<Plain, ScriptError>;
 
     /// Something about a server.
     ///
     /// # Errors
-    /// The text for the script.
-    fn server(&self, server: ServerOf<'_>, call: ServerCall<'_>) -> Result<Plain, String>;
+    /// The operation is refused, or names something that does not exist.
+    fn server(&self, server: ServerOf<'_>, call: ServerCall<'_>) -> Result<Plain, ScriptError>;
 
     /// Something about the stick table of a proxy.
     ///
     /// # Errors
-    /// The text for the script.
-    fn table(&self, proxy: usize, call: &TableCall) -> Result<Plain, String>;
+    /// The operation is refused, or names something that does not exist.
+    fn table(&self, proxy: usize, call: &TableCall) -> Result<Plain, ScriptError>;
 
     /// Changes the patterns of a file; `None`: nothing uses such a file.
     ///
     /// # Errors
-    /// The text for the script.
-    fn patterns(&self, file: &str, change: PatternCall<'_>) -> Option<Result<(), String>>;
+    /// The operation is refused, or names something that does not exist.
+    fn patterns(&self, file: &str, change: PatternCall<'_>) -> Option<Result<(), ScriptError>>;
 
     /// `CertCache.set`: the name of a file, and what becomes its content by kind (`crt`, `key`).
     ///
     /// # Errors
-    /// The text for the script.
-    fn certificate(&self, file: &str, parts: &[(String, Vec<u8>)]) -> Result<(), String>;
+    /// The operation is refused, or names something that does not exist.
+    fn certificate(&self, file: &str, parts: &[(String, Vec<u8>)]) -> Result<(), ScriptError>;
 }
 
 /// Closes the socket of this number on its thread.

@@ -1,6 +1,7 @@
 //! The calls of the built-in tables to the process: proxies, servers, stick tables, maps, sockets.
 
 use crate::convert;
+use crate::error::ScriptError;
 use crate::operation_args::{Args, DONE, Outcome};
 use crate::process::{
     CheckCall, PatternCall, ProxyCall, ProxyEntry, ServerCall, ServerOf, TableCall, TableFilter,
@@ -23,7 +24,7 @@ pub(crate) fn call(name: &str, args: &Args<'_>) -> Outcome {
 }
 
 fn plain(args: &Args<'_>, value: crate::process::Plain) -> Outcome {
-    convert::from_plain(args.lua, value).map_err(|error| error.to_string())
+    convert::from_plain(args.lua, value).map_err(ScriptError::from)
 }
 
 /// All proxies, in order; nothing while there is no process.
@@ -36,7 +37,7 @@ fn proxies(args: &Args<'_>) -> Outcome {
         }
         Ok(all)
     };
-    list().map(LuaValue::Table).map_err(|error| error.to_string())
+    list().map(LuaValue::Table).map_err(ScriptError::from)
 }
 
 fn described(lua: &Lua, index: usize, entry: ProxyEntry) -> mlua::Result<Table> {
@@ -51,8 +52,8 @@ fn described(lua: &Lua, index: usize, entry: ProxyEntry) -> mlua::Result<Table> 
     Ok(table)
 }
 
-fn index(args: &Args<'_>) -> Result<usize, String> {
-    usize::try_from(args.int(0)).map_err(|_| "this is no proxy".to_owned())
+fn index(args: &Args<'_>) -> Result<usize, ScriptError> {
+    usize::try_from(args.int(0)).map_err(|_| ScriptError::Argument("this is no proxy".to_owned()))
 }
 
 fn proxy(args: &Args<'_>) -> Outcome {
@@ -123,14 +124,14 @@ fn table(args: &Args<'_>) -> Outcome {
 }
 
 /// The filters of `StickTable:dump`, as triplets that the built-in code has looked at.
-fn filters(args: &Args<'_>) -> Result<Vec<TableFilter>, String> {
+fn filters(args: &Args<'_>) -> Result<Vec<TableFilter>, ScriptError> {
     let Some(list) = args.value(2).as_table() else { return Ok(Vec::new()) };
     let read = |filter: mlua::Result<Table>| -> mlua::Result<TableFilter> {
         let filter = filter?;
         Ok((filter.raw_get(1)?, filter.raw_get(2)?, filter.raw_get(3)?))
     };
     let filters: mlua::Result<Vec<_>> = list.sequence_values::<Table>().map(read).collect();
-    filters.map_err(|error| error.to_string())
+    filters.map_err(ScriptError::from)
 }
 
 fn patterns(args: &Args<'_>) -> Outcome {
@@ -145,8 +146,8 @@ fn patterns(args: &Args<'_>) -> Outcome {
     let kind = if name == "set_map" { "map" } else { "acl" };
     match process(&name)?.patterns(&file, change) {
         Some(Ok(())) => DONE,
-        Some(Err(text)) => Err(format!("'{name}': {text}")),
-        None => Err(format!("'{name}': unknown {kind} file '{file}'")),
+        Some(Err(error)) => Err(ScriptError::refused(format!("'{name}': {error}"))),
+        None => Err(ScriptError::refused(format!("'{name}': unknown {kind} file '{file}'"))),
     }
 }
 
@@ -155,7 +156,7 @@ fn certificate(args: &Args<'_>) -> Outcome {
     let mut parts = Vec::new();
     for pair in args.value(1).as_table().iter().flat_map(|table| table.pairs::<String, LuaValue>())
     {
-        let (kind, content) = pair.map_err(|error| error.to_string())?;
+        let (kind, content) = pair?;
         if let Some(content) = convert::bytes(args.lua, &content).filter(|_| kind != "filename") {
             parts.push((kind, content));
         }
@@ -164,9 +165,10 @@ fn certificate(args: &Args<'_>) -> Outcome {
 }
 
 fn socket(args: &Args<'_>) -> Outcome {
-    let here = surroundings::here().ok_or("socket: uninitialized pools.")?;
+    let here =
+        surroundings::here().ok_or_else(|| ScriptError::refused("socket: uninitialized pools."))?;
     let made = args.lua.create_any_userdata(here.open_socket()?);
     // Forgotten sockets are descriptors, which say nothing to a collector that counts bytes.
     let _ = args.lua.gc_step();
-    made.map(LuaValue::UserData).map_err(|error| error.to_string())
+    made.map(LuaValue::UserData).map_err(ScriptError::from)
 }

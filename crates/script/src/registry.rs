@@ -88,7 +88,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Registers a function; one that has the name gives way.
+    /// Registers a function; it replaces a function of the same name.
     pub(crate) fn add(&mut self, name: String, what: Registered, run: Function) {
         self.functions.insert(format!("{}{name}", what.prefix()), run);
         self.names.retain(|(known, kind)| *known != name || kind.prefix() != what.prefix());

@@ -5,6 +5,7 @@ use crate::call::{
     Answer, Call, HttpRequest, Loading, Request, Script, Step, Subject, failure, request, returned,
 };
 use crate::convert;
+use crate::error::LoadError;
 use crate::fault::{self, Fault};
 use crate::host::Host;
 use crate::operations::{self, Bindings};
@@ -144,7 +145,7 @@ impl State {
                 let values: Vec<LuaValue> = values.into_iter().collect();
                 Ok(match operations::call(lua, &mut turn, &values) {
                     Ok(value) => (true, value),
-                    Err(message) => (false, LuaValue::String(lua.create_string(message)?)),
+                    Err(error) => (false, LuaValue::String(lua.create_string(error.to_string())?)),
                 })
             })?;
             slot.raw_set(1, call)?;
@@ -190,31 +191,33 @@ impl State {
     /// Runs the body of a file, whose functions register themselves. `text` is its content.
     ///
     /// # Errors
-    /// The message for the user: the compiler's, or that of an error at run time.
+    /// The compiler refuses the file, or its body fails.
     pub fn load(
         &mut self,
         (name, text): (&str, &[u8]),
         args: &[&str],
         maps: Option<&ParseContext<'_>>,
         host: &mut dyn Host,
-    ) -> Result<(), String> {
+    ) -> Result<(), LoadError> {
         // As the interpreter does: a first line for the shell is none of Lua.
         let skipped = text.starts_with(b"#").then(|| text.iter().position(|byte| *byte == b'\n'));
         let text = skipped.map_or(text, |end| &text[end.unwrap_or(text.len())..]);
         let chunk = self.lua.load(text).set_name(format!("@{name}")).into_function();
-        let body = chunk
-            .map_err(|error| format!("error in Lua file '{name}': {}", fault::of_error(&error)))?;
+        let body = chunk.map_err(|error| LoadError::Syntax {
+            file: name.to_owned(),
+            message: fault::of_error(&error),
+        })?;
         let mut registry = std::mem::take(&mut self.registry);
         let loading = Loading { registry: Some(&mut registry), maps };
         let values = args.iter().map(|arg| self.lua.create_string(arg).map(LuaValue::String));
         let values: mlua::Result<Vec<LuaValue>> = values.collect();
         let step = values.map(|values| self.once((body, values), None, host, loading));
         self.registry = registry;
-        match step.map_err(|error| fault::of_error(&error))? {
+        match step? {
             Step::Failed(Fault::Runtime(text)) => {
-                Err(format!("Lua runtime error: {}", text.split(" from ").next().unwrap_or("")))
+                Err(LoadError::Raised(text.split(" from ").next().unwrap_or("").to_owned()))
             }
-            Step::Failed(fault) => Err(format!("Lua error: {}", fault.text(self.limits.number))),
+            Step::Failed(fault) => Err(LoadError::Failed(fault.text(self.limits.number))),
             _ => Ok(()),
         }
     }
@@ -261,16 +264,15 @@ impl State {
     /// Runs the functions of `core.register_init`; `pause` waits for so many milliseconds.
     ///
     /// # Errors
-    /// The text of the first failure.
-    pub fn init(&mut self, host: &mut dyn Host, pause: fn(u64)) -> Result<(), String> {
+    /// The first function that fails.
+    pub fn init(&mut self, host: &mut dyn Host, pause: fn(u64)) -> Result<(), LoadError> {
         for function in std::mem::take(&mut self.registry.inits) {
             let mut registry = std::mem::take(&mut self.registry);
             let loading = Loading { registry: Some(&mut registry), maps: None };
             let step = self.once((function, Vec::new()), Some(pause), host, loading);
             self.registry = registry;
             if let Step::Failed(fault) = step {
-                let text = fault.text(self.limits.number);
-                return Err(format!("Lua init: {text}"));
+                return Err(LoadError::Init(fault.text(self.limits.number)));
             }
         }
         Ok(())

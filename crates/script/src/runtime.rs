@@ -2,6 +2,7 @@
 
 use crate::budget::BURST;
 use crate::call::{Call, Step, Subject};
+use crate::error::LoadError;
 use crate::host::{Host, NoHost};
 use crate::state::State;
 use crate::surroundings::{self, Surroundings};
@@ -141,7 +142,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// The number of its words, if `given` begins with them.
+    /// The number of words of the command, if `given` begins with them.
     pub fn matches(&self, given: &[String]) -> Option<usize> {
         let count = self.words.split(' ').count();
         let same = given.len() >= count && self.words.split(' ').zip(given).all(|(a, b)| a == b);
@@ -170,8 +171,8 @@ impl Runtime {
     /// so many milliseconds.
     ///
     /// # Errors
-    /// The text of the first failure.
-    pub fn init(&self, pause: fn(u64)) -> Result<(), String> {
+    /// The first function that fails.
+    pub fn init(&self, pause: fn(u64)) -> Result<(), LoadError> {
         let lines = Rc::default();
         let before = surroundings::here();
         if let Some(inner) = &before {

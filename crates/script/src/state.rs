@@ -1,6 +1,7 @@
 //! A state: one interpreter with its limits and the functions that its files have registered.
 
 use crate::budget::{Budget, Slice};
+use crate::error::LoadError;
 use crate::fault::{self, BUILT_IN};
 use crate::members::{self, Members};
 use crate::native;
@@ -66,8 +67,8 @@ impl State {
     ///
     /// # Errors
     /// There is not enough memory.
-    pub fn new(limits: Limits) -> Result<State, String> {
-        State::build(limits).map_err(|error| fault::of_error(&error))
+    pub fn new(limits: Limits) -> Result<State, LoadError> {
+        State::build(limits).map_err(LoadError::from)
     }
 
     fn build(limits: Limits) -> mlua::Result<State> {
@@ -109,12 +110,12 @@ impl State {
     /// Other limits, before the first script that they are for.
     ///
     /// # Errors
-    /// The message for the user.
-    pub fn limit(&mut self, instructions: u32, memory: usize) -> Result<(), String> {
+    /// There is not enough memory.
+    pub fn limit(&mut self, instructions: u32, memory: usize) -> Result<(), LoadError> {
         (self.limits.instructions, self.limits.memory) = (instructions, memory);
         hook(&self.lua, self.limits, &self.budget)
             .and_then(|()| self.lua.set_memory_limit(memory).map(drop))
-            .map_err(|error| fault::of_error(&error))
+            .map_err(LoadError::from)
     }
 
     /// The number of the state: 0 for the shared one, else that of its thread.
@@ -126,13 +127,13 @@ impl State {
     ///
     /// # Errors
     /// There is not enough memory.
-    pub fn prepend_path(&mut self, path: &str, variable: &str) -> Result<(), String> {
+    pub fn prepend_path(&mut self, path: &str, variable: &str) -> Result<(), LoadError> {
         let add = || -> mlua::Result<()> {
             let package: Table = self.lua.globals().get("package")?;
             let old: String = package.get(variable)?;
             package.set(variable, format!("{path};{old}"))
         };
-        add().map_err(|error| fault::of_error(&error))
+        add().map_err(LoadError::from)
     }
 
     /// The number of tasks that wait to be started.

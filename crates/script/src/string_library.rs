@@ -4,6 +4,7 @@
 //! it, so that scripts see the error values and places of the interpreter's own library.
 
 use crate::arguments::{NativeArgs, NativeResult};
+use crate::error::ScriptError;
 use crate::pattern::{Captured, Matcher, PatternError};
 use mlua::{BorrowedBytes, Function, Lua, MultiValue, Result, Table, Value};
 use sample::regex::effort;
@@ -39,8 +40,8 @@ fn results(lua: &Lua, found: Found) -> Result<MultiValue> {
             values.extend(found);
             values.push_front(Value::Boolean(true));
         }
-        Err(message) => {
-            values.push_front(Value::String(lua.create_string(message)?));
+        Err(error) => {
+            values.push_front(Value::String(lua.create_string(error.to_string())?));
             values.push_front(Value::Boolean(false));
         }
     }
@@ -94,11 +95,11 @@ impl<'s> Search<'s> {
         Ok(None)
     }
 
-    fn failure(&self, error: PatternError) -> String {
+    fn failure(&self, error: PatternError) -> ScriptError {
         match error {
-            PatternError::Malformed(text) => text,
+            PatternError::Malformed(text) => ScriptError::Argument(text),
             PatternError::OutOfSteps => {
-                "pattern too complex (the steps of the message are used up)".to_owned()
+                ScriptError::refused("pattern too complex (the steps of the message are used up)")
             }
         }
     }
@@ -128,7 +129,7 @@ impl Drop for Search<'_> {
 }
 
 fn made(lua: &Lua, text: &[u8]) -> NativeResult<Value> {
-    lua.create_string(text).map(Value::String).map_err(|_| "not enough memory".to_owned())
+    lua.create_string(text).map(Value::String).map_err(|_| ScriptError::out_of_memory())
 }
 
 /// `string.find` and `string.match`
@@ -170,7 +171,7 @@ fn gmatch(lua: &Lua, args: &NativeArgs) -> Found {
         let found = next_of(lua, (&text.as_bytes(), &pattern.as_bytes()), &mut from, &mut last);
         results(lua, found)
     });
-    let next = next.map_err(|_| "not enough memory".to_owned())?;
+    let next = next.map_err(|_| ScriptError::out_of_memory())?;
     Ok(vec![Value::Function(next)])
 }
 
@@ -239,7 +240,7 @@ fn replace(
     with: &Value,
     out: &mut Vec<u8>,
 ) -> NativeResult<()> {
-    let called = |error: mlua::Error| crate::fault::of_error(&error);
+    let called = |error: mlua::Error| ScriptError::raised(&error);
     let value = match with {
         Value::String(text) => return fill(search, whole, &text.as_bytes(), out),
         Value::Table(table) => {
@@ -257,10 +258,13 @@ fn replace(
         }
         Value::String(_) | Value::Integer(_) | Value::Number(_) => {
             let text = lua.coerce_string(value).ok().flatten();
-            let text = text.ok_or_else(|| "not enough memory".to_owned())?;
+            let text = text.ok_or_else(ScriptError::out_of_memory)?;
             out.extend_from_slice(&text.as_bytes());
         }
-        other => return Err(format!("invalid replacement value (a {})", other.type_name())),
+        other => {
+            let text = format!("invalid replacement value (a {})", other.type_name());
+            return Err(ScriptError::Argument(text));
+        }
     }
     Ok(())
 }
@@ -285,7 +289,10 @@ fn fill(
                 None
             }
             Some(digit @ b'1'..=b'9') => Some(usize::from(digit - b'1')),
-            _ => return Err("invalid use of '%' in replacement string".to_owned()),
+            _ => {
+                let text = "invalid use of '%' in replacement string";
+                return Err(ScriptError::Argument(text.to_owned()));
+            }
         };
         if let Some(index) = index {
             let capture = search.matcher.capture(index, whole);

@@ -1,5 +1,6 @@
 //! The part of the process that scripts reach from anywhere on a thread: logs and figures.
 
+use crate::error::ScriptError;
 use crate::process::{Process, SocketHandle};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -30,8 +31,8 @@ pub trait Surroundings {
     ///
     /// # Errors
     /// There are no sockets yet, or too many.
-    fn open_socket(&self) -> Result<SocketHandle, String> {
-        Err("socket: uninitialized pools.".to_owned())
+    fn open_socket(&self) -> Result<SocketHandle, ScriptError> {
+        Err(ScriptError::refused("socket: uninitialized pools."))
     }
 }
 
@@ -53,9 +54,11 @@ pub(crate) fn here() -> Option<Rc<dyn Surroundings>> {
 ///
 /// # Errors
 /// It does not serve yet.
-pub(crate) fn process(name: &str) -> Result<Rc<dyn Process>, String> {
+pub(crate) fn process(name: &str) -> Result<Rc<dyn Process>, ScriptError> {
     let process = here().and_then(|here| here.process());
-    process.ok_or_else(|| format!("'{name}' is only possible once the process serves"))
+    process.ok_or_else(|| {
+        ScriptError::refused(format!("'{name}' is only possible once the process serves"))
+    })
 }
 
 /// Reports the failure of a script.

@@ -63,7 +63,7 @@ impl Host for Stream {
         self.lines.push((level, String::from_utf8_lossy(text).into_owned()));
     }
 
-    fn done(&mut self, _: Option<crate::LocalReply>) -> Result<(), String> {
+    fn done(&mut self, _: Option<crate::LocalReply>) -> Result<(), crate::ScriptError> {
         self.done = true;
         Ok(())
     }
@@ -251,11 +251,14 @@ fn a_request_of_a_script_has_its_parts_and_gets_the_response_as_a_table() {
 fn no_requests_are_made_before_the_process_serves() {
     let mut state = State::new(limits()).expect("memory");
     let text = b"core.httpclient():get{url='http://a/'}";
-    let error = state.load(("a.lua", text), &[], None, &mut NoHost).expect_err("it cannot wait");
+    let error = state
+        .load(("a.lua", text), &[], None, &mut NoHost)
+        .expect_err("it cannot wait")
+        .to_string();
     assert!(error.contains("yield not allowed"), "{error}");
     let call = String::from_utf8_lossy(text);
     let mut state = loaded(&format!("core.register_init(function() {call} end)"));
-    let error = state.init(&mut NoHost, |_| {}).expect_err("nothing serves");
+    let error = state.init(&mut NoHost, |_| {}).expect_err("nothing serves").to_string();
     assert!(error.contains("no requests can be made before the process serves"), "{error}");
 }
 
@@ -348,11 +351,12 @@ fn converters_get_the_sample_and_their_arguments() {
 fn files_that_do_not_compile_or_fail_say_where() {
     let mut state = State::new(limits()).expect("memory");
     let mut load = |text: &str| state.load(("f.lua", text.as_bytes()), &[], None, &mut NoHost);
-    let message = load("x x").expect_err("no Lua");
+    let message = load("x x").expect_err("no Lua").to_string();
     assert_eq!(message, "error in Lua file 'f.lua': f.lua:1: syntax error near 'x'");
-    let message = load("\nerror('no')").expect_err("fails");
+    let message = load("\nerror('no')").expect_err("fails").to_string();
     assert_eq!(message, "Lua runtime error: f.lua:2: no");
-    let message = load("core.register_action('a', {'x'}, function() end)").expect_err("fails");
+    let message =
+        load("core.register_action('a', {'x'}, function() end)").expect_err("fails").to_string();
     assert!(
         message.starts_with("Lua runtime error: f.lua:1: Lua action environment 'x'"),
         "{message}"

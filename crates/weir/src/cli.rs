@@ -139,11 +139,11 @@ pub(crate) struct Flag {
     pub(crate) name: &'static str,
     /// The GNU spelling with its dashes; empty if there is none.
     pub(crate) long: &'static str,
-    /// How its value is written in the usage text; empty when it has none.
+    /// The placeholder of its value in the usage text; empty for a flag without a value.
     pub(crate) value: &'static str,
     /// Its description in the usage text.
     pub(crate) help: &'static str,
-    /// Takes the flag and its value into the options; none while it is not implemented.
+    /// Applies the flag and its value to the options; `None` for a flag that is not implemented.
     apply: Option<Apply>,
 }
 

@@ -11,6 +11,7 @@ mod keywords;
 mod master;
 mod progress;
 mod signals;
+mod start_error;
 mod version;
 
 use boot::Leading;
@@ -112,8 +113,8 @@ fn condition(text: &str) -> ExitCode {
     match config::check_condition(text, &environment(), &features(&words)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        Err(message) => {
-            complain(&config::line(Severity::Alert, std::process::id(), &message));
+        Err(error) => {
+            complain(&config::line(Severity::Alert, std::process::id(), &error.to_string()));
             ExitCode::from(2)
         }
     }
@@ -230,7 +231,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
 
 /// The alert, printed, if scripts cannot be completed for all threads.
 fn script_failure(scripts: &boot::ScriptLoader, loaded: &config::Loaded) -> Option<String> {
-    let said = alert(&scripts.finish(loaded.model.as_ref()?).err()?);
+    let said = alert(&scripts.finish(loaded.model.as_ref()?).err()?.to_string());
     complain(&said);
     Some(said)
 }

@@ -76,6 +76,7 @@ const ROWS: &[Row] = &[
     ("server-option", SERVERS, Gone(|name| server::find(name).map_or(0, Keyword::takes))),
     ("server-proxy-v2-option", SERVERS, Part),
     ("server-resolve-opts", SERVERS, Part),
+    ("server-ws", SERVERS, Other(["h1", "h2"])),
     ("ssl-default-bind-option", &["ssl-default-bind-options"], Gone(|name| usize::from(name.starts_with("ssl-m")))),
     ("stats-verb", &["stats"], Line),
     ("stick-table-arg", &["stick-table"], Gone(|name| usize::from(name != "nopurge"))),

@@ -24,7 +24,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
     Reply::Done
 }
 
-/// The key of all sessions that do not bring one; one is made up where there is none.
+/// The key of sessions without a key of their own; it is drawn at random if there is none.
 fn usual_key(call: &Call<'_>) -> u32 {
     match call.settings.anon_key.load(Relaxed) {
         0 => (call.worker.thread.kernel().seed() as u32).max(1),

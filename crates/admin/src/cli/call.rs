@@ -63,7 +63,7 @@ pub(super) struct SessionState {
     pub(super) anon: Anon,
     /// Milliseconds that the client may be silent.
     pub(super) timeout_ms: Option<u32>,
-    /// Whether it may ask for listening sockets.
+    /// Whether the session may request listening sockets.
     pub(super) exposes: bool,
     /// Whether it is the connection of a master.
     pub(super) of_master: bool,

@@ -35,7 +35,7 @@ pub(super) async fn run(worker: &Worker, settings: &Settings, channel: &Channel)
     Ok(())
 }
 
-/// Whether the socket has been closed: all of them in a soft stop, those of a frontend with it.
+/// Whether the socket has been closed, by the soft stop or together with its frontend.
 fn is_shut(worker: &Worker, handed: &ListeningSocket) -> bool {
     let belongs = |front: &&Arc<Frontend>| {
         let mut sockets = front.listeners.iter().filter_map(|listener| listener.sockets.as_ref());

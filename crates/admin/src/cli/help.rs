@@ -52,8 +52,8 @@ pub(crate) fn suggestion(words: &[String], there: Vec<Doc>) -> String {
     text
 }
 
-/// The commands that are there for this session, whether it may call them or not, but for the basic
-/// ones.
+/// The commands that exist in the session's mode, whether or not its level allows them, without the
+/// basic ones.
 fn everything(call: &Call<'_>) -> Vec<Doc> {
     let state: &SessionState = call.state;
     let others = COMMANDS.iter().filter(|entry| !BASICS.contains(&entry.words));

@@ -37,7 +37,7 @@ fn switch_frontend(call: &Call<'_>, disabled: bool, already: &str) -> Reply {
     }
 }
 
-/// `shutdown frontend <frontend>`: its addresses are given up for good.
+/// `shutdown frontend <frontend>`: closes the frontend's sockets for the rest of the process.
 pub(super) fn shutdown_frontend(call: &mut Call<'_>) -> Reply {
     match call.frontend(2) {
         Ok(front) if proxy::shut_frontend(call.shared(), &front) => Reply::Done,

@@ -22,7 +22,7 @@ pub enum Line {
     Commands(Commands),
     /// More lines belong to it.
     Unfinished,
-    /// The payload is longer than [`LONGEST`]; what has come of it is dropped.
+    /// The payload is longer than [`LONGEST`]; the received part is dropped.
     TooLong,
 }
 
@@ -77,7 +77,7 @@ pub struct Commands {
     text: String,
     /// Where the next one begins; `None` after the last one.
     next: Option<usize>,
-    /// That of the last one.
+    /// The payload of the last command.
     payload: Option<String>,
 }
 

@@ -58,7 +58,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
 struct PeersListing<'a> {
     section: &'a PeerGroup,
     view: &'a GroupView,
-    /// Where the tables are: addresses tell one from another.
+    /// Addresses of the tables in memory, as identities.
     tables: Vec<usize>,
     moment: &'a ListingTime,
     /// Texts are listed as well.

@@ -78,7 +78,7 @@ pub(super) fn statistics(shared: &Shared, look: Look) -> String {
     }
 }
 
-/// A value, its name and what that says.
+/// A value, its name and its description.
 type NamedValue = (&'static str, &'static str, Value);
 
 fn cells(nameserver: &str, section: &str, counters: &Counters) -> Vec<NamedValue> {

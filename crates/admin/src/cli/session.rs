@@ -98,7 +98,7 @@ async fn converse(
 
 impl Session {
     async fn talk(&mut self) -> io::Result<()> {
-        // Commands may have come together with what goes before them.
+        // Commands may have arrived together with the preceding header.
         let mut open = true;
         loop {
             let ran = self.run_lines().await?;
@@ -115,7 +115,7 @@ impl Session {
         }
     }
 
-    /// Runs the complete lines; tells whether there was a command.
+    /// Runs the complete lines; returns whether there was a command.
     async fn run_lines(&mut self) -> io::Result<bool> {
         let mut ran = false;
         let input = std::mem::take(&mut self.channel.input);

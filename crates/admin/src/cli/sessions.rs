@@ -96,7 +96,7 @@ pub(super) struct StreamPage {
     /// Seconds east of Greenwich.
     offset: i32,
     pub(super) wanted: StreamDetail,
-    /// The one that is wanted was there.
+    /// Whether the requested stream was found.
     found: bool,
 }
 
@@ -286,7 +286,7 @@ fn rate(stream: &Listing) -> u64 {
     u64::from(stream.usage.calls) / stream.age_s.max(1)
 }
 
-/// When its task wakes up by itself, or what stands for never.
+/// The time of the task's next timer, or `<NEVER>`.
 fn expiry(stream: &Listing, never: &str) -> String {
     match stream.expires_ms {
         Some(ms) => Age(ms.div_ceil(1_000)).to_string(),

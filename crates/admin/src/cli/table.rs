@@ -190,7 +190,7 @@ pub(super) const COMMANDS: &[CommandEntry] = &[
 ];
 
 impl CommandEntry {
-    /// Whether it is there for this session.
+    /// Whether the command exists in the session's mode.
     pub(super) fn is_there(&self, state: &SessionState) -> bool {
         match self.mode {
             Some(Mode::Expert) => state.expert,

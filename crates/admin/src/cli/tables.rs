@@ -265,7 +265,7 @@ fn filter(call: &Call<'_>, table: &Table, at: usize) -> Result<EntryFilter, &'st
     Ok(EntryFilter { data, compare: operator.1, value })
 }
 
-/// Whether an entry passes all filters. What has no number passes none.
+/// Whether an entry passes all filters. Data without a number passes no filter.
 fn passes(entry: &Entry, filters: &[EntryFilter], now: u64) -> bool {
     filters.iter().all(|filter| {
         let value = entry.get(filter.data, 0, now);
@@ -309,7 +309,7 @@ fn title(table: &Table, now: u64, out: &mut String) {
     );
 }
 
-/// Lines of one table: what is the same in all of them.
+/// The data that all lines of one table share.
 struct Lines {
     table: Arc<Table>,
     now: u64,

@@ -259,7 +259,7 @@ fn sign(set: u32, event: Event) -> char {
     if set & event.bit() != 0 { '+' } else { '-' }
 }
 
-/// A line of a list of which one is chosen.
+/// A line of a list with one selected item.
 fn choice(out: &mut String, (chosen, name, about): (bool, &str, &str)) {
     let star = if chosen { '*' } else { ' ' };
     line(out, format_args!("  {star} {name:<10} : {about}"));

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// The kind of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProcessKind {
-    /// The one that looks after the others.
+    /// The master.
     Master,
     /// A worker: it serves clients.
     Worker,
@@ -29,7 +29,7 @@ pub struct Process {
     pub started: u64,
     /// Its version; that of a program is not known.
     pub version: String,
-    /// Whether another one has taken its place.
+    /// Whether another process has replaced it, so that it finishes.
     pub leaving: bool,
 }
 

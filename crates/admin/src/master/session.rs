@@ -102,11 +102,11 @@ impl MasterSession {
         }
     }
 
-    /// Runs the complete lines; tells whether there was a command. `None`: the connection has been
-    /// handed on.
+    /// Runs the complete lines; returns whether there was a command. `None`: the connection has
+    /// been handed on.
     async fn run_lines(&mut self) -> io::Result<Option<bool>> {
         let mut ran = false;
-        // While a command runs more may arrive, behind what is there.
+        // While a command runs, more input may arrive behind the bytes in the buffer.
         let mut from = 0;
         while let Some(length) = self.channel.input[from..].iter().position(|byte| *byte == b'\n') {
             let line = self.parser.line(&self.channel.input[from..from + length]);

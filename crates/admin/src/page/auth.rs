@@ -20,7 +20,7 @@ pub(super) fn allows(page: &StatsPage, request: &Head) -> bool {
     let given = request.get(b"authorization").and_then(credentials);
     let Some((user, password)) = given else { return false };
     let mut allowed = false;
-    // All of them are compared, whole: the time taken tells nothing about any of them.
+    // All credentials are compared to their ends, so that the time reveals nothing about them.
     for (name, secret) in &page.users {
         let same = equal(name, &user) & equal(secret, &password);
         allowed |= same;

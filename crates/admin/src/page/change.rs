@@ -156,7 +156,7 @@ fn administer(worker: &Worker, back: &Backend, slot: usize, set: Admin, clear: A
     events::set_admin(worker, back, slot, set, clear, Cause::Silent).is_some()
 }
 
-/// As [`administer`]; tells whether it made a difference.
+/// As [`administer`]; returns whether anything changed.
 fn alter(worker: &Worker, back: &Backend, slot: usize, set: Admin, clear: Admin) -> bool {
     let before = events::set_admin(worker, back, slot, set, clear, Cause::Silent);
     before.is_some_and(|before| before.any(clear) || before.with(set) != before)
@@ -191,7 +191,7 @@ fn force_agent(worker: &Worker, back: &Backend, slot: usize, up: bool) -> bool {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Form {
     backend: String,
-    /// None, where the form names none: then nothing is to be done.
+    /// `None` if the form names no action: nothing is changed then.
     action: Option<String>,
     servers: Vec<String>,
     /// The [`identity`] of the process whose page it was on; scripts need not name one.
@@ -221,7 +221,7 @@ pub(super) fn identity(shared: &Shared) -> String {
     format!("{}-{:x}", shared.settings.pid, shared.started)
 }
 
-/// Does what a POST asks for, if it may.
+/// Performs the action of a POST, if it is allowed.
 pub(super) fn apply(visit: &Visit<'_>) -> Outcome {
     if !visit.admin || !is_own(visit.request) {
         return Outcome::Denied;

@@ -47,7 +47,8 @@ const PARTS: [(&str, DashboardPart); 6] = [
     ("ui/top", DashboardPart::Top),
 ];
 
-/// The part that an address names, and what is behind it; `None`: it is not the dashboard's.
+/// The part that an address names, and the rest of the address; `None`: the address is none of the
+/// dashboard's.
 fn part<'u>(uri: &'u str, page: &str) -> Option<(DashboardPart, &'u str)> {
     let rest = uri.strip_prefix(page.trim_end_matches('/'))?.strip_prefix('/')?;
     let end = rest.find(['?', ';', '&']).unwrap_or(rest.len());
@@ -100,7 +101,7 @@ fn shows(page: &StatsPage, table: &str) -> bool {
     trusted && (page.scope.is_empty() || page.scope.iter().any(|scope| scope == table))
 }
 
-/// The document, which knows where the rest is.
+/// The HTML document, which refers to the other parts.
 fn document(page: &StatsPage) -> String {
     let base = format!("{}/ui", page.uri.trim_end_matches('/'));
     let base = super::html::escaped(&base);

@@ -539,7 +539,7 @@ fn head(modules: bool, out: &mut String) {
     out.push_str("</tr>\n</thead>\n");
 }
 
-/// One row but for its end; `changes` tells that servers can be ticked.
+/// Writes one row without its end; `changes`: with boxes to select servers.
 fn row(row: &Row, changes: bool, out: &mut String) {
     let (proxy, name) = (row.get(Field::Pxname).text(), row.get(Field::Svname).text());
     let shown = match row.kind {

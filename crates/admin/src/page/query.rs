@@ -11,7 +11,7 @@ pub(super) enum Format {
     Html,
     /// As `show stat` writes them.
     Rows(Look),
-    /// Not the figures: what they look like in JSON.
+    /// The JSON schema of the figures, instead of the figures.
     Schema,
 }
 

@@ -241,7 +241,7 @@ fn a_form_from_the_page_of_another_process_is_refused() {
 
 #[test]
 fn old_actions_still_work() {
-    // As HAProxy 2.6 does it: each changes its own state and leaves the other alone.
+    // As in HAProxy 2.6, each action changes its own state and leaves the other unchanged.
     let bench = Bench::new();
     let back = bench.shared.proxies[1].back.as_ref().unwrap();
     let state = || {

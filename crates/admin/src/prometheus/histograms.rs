@@ -143,7 +143,7 @@ impl<'a> Object<'a> {
                 let server = proxy.back.as_ref()?.servers.get(slot)?;
                 (Some(server.state.name()), SpanTimes::Own(&server.counters))
             }
-            // Its times are those of its frontend.
+            // The times of a proxy are those of its frontend.
             Kind::Listener => return None,
         };
         Some(Self { proxy: proxy.name(), server, times })

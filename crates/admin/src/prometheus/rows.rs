@@ -126,8 +126,8 @@ fn module_block(
     }
 }
 
-/// Whether an object has a metric: what is about HTTP, checks or servers says nothing where there
-/// are none, and HAProxy leaves it out.
+/// Whether an object has a metric: metrics of HTTP, checks or servers are left out, as in HAProxy,
+/// if the object has none of these.
 fn has(row: &Row, servers: &[Row], metric: &Metric) -> bool {
     match metric.needs() {
         Needs::Nothing => true,

@@ -2,7 +2,7 @@
 
 use crate::cli::compare_by;
 use engine::state::runtime::{Proxy, Shared};
-use script::{Plain, TableCall, TableFilter, key};
+use script::{Plain, ScriptError, TableCall, TableFilter, key};
 use std::sync::Arc;
 use table::{DataKind, DataType, Entry, KeyKind, Stored, Table, Walk};
 
@@ -14,8 +14,8 @@ pub(super) fn of<'s>(shared: &'s Shared, proxy: &Proxy) -> Option<&'s Arc<Table>
 /// Answers a call about a table.
 ///
 /// # Errors
-/// The text for the script.
-pub(super) fn call(table: &Arc<Table>, call: &TableCall, now: u64) -> Result<Plain, String> {
+/// A filter names an unknown column or operator.
+pub(super) fn call(table: &Arc<Table>, call: &TableCall, now: u64) -> Result<Plain, ScriptError> {
     Ok(match call {
         TableCall::Exists => Plain::Bool(true),
         TableCall::Info => info(table),
@@ -88,10 +88,12 @@ fn looked(table: &Table, entry: &Entry, now: u64) -> Plain {
 /// A filter with its column and comparison.
 type Compiled = (DataType, fn(&u64, &u64) -> bool, u64);
 
-fn compiled(filters: &[TableFilter]) -> Result<Vec<Compiled>, String> {
+fn compiled(filters: &[TableFilter]) -> Result<Vec<Compiled>, ScriptError> {
     let compile = |(column, operator, value): &TableFilter| {
-        let data = DataType::named(column).ok_or("Unknown data type")?;
-        let compare = compare_by(operator).ok_or("Unknown operator in filter table")?;
+        let data = DataType::named(column)
+            .ok_or_else(|| ScriptError::Argument("Unknown data type".to_owned()))?;
+        let compare = compare_by(operator)
+            .ok_or_else(|| ScriptError::Argument("Unknown operator in filter table".to_owned()))?;
         Ok((data, compare, *value as u64))
     };
     filters.iter().map(compile).collect()

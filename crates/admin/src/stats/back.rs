@@ -44,7 +44,7 @@ fn state(row: &mut Row, back: &Backend, clock: Clock, shown: States) {
     let usable = back.balancer.usable();
     let up = back.servers.is_empty() || usable.active + usable.backup > 0;
     let status = if up { "UP" } else { "DOWN" };
-    // Where servers are left out, their number says how many.
+    // If servers are left out, the number of servers is shown instead.
     row.set(
         Field::Status,
         match shown {

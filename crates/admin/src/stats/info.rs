@@ -13,7 +13,7 @@ use transport::thread::memory::{Memory, Refused};
 /// One value of `show info`.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Its number, which no version changes; there are holes.
+    /// The number of the field, the same in all versions; numbers of removed fields stay unused.
     pub position: usize,
     /// Its name.
     pub name: &'static str,
@@ -49,7 +49,7 @@ impl InfoSource<'_> {
         if !self.precise {
             return clock.rate(totals, event).into();
         }
-        // Asked for its maximum, which has to know what is shown.
+        // Reads the maximum of a rate; the rate is read first, so that the maximum is not lower.
         let _ = clock.rate(totals, event);
         let (now, before) = totals.lately(event, clock.second);
         let share = before * u64::from(1_000 - clock.of_second.min(1_000));

@@ -26,7 +26,7 @@ pub fn end(out: &mut String) {
     out.push_str("]\n");
 }
 
-/// One object; `first`: no other precedes it.
+/// Writes one object; `first`: no object precedes it.
 pub fn object(row: &Row, first: bool, out: &mut String) {
     out.push_str(if first { "[" } else { ",[" });
     let mut comma = "";

@@ -8,13 +8,13 @@ use engine::state::worker::Worker;
 pub(crate) enum Look {
     /// A line per row.
     Csv,
-    /// A line per value; `describe` appends what it says.
+    /// Writes a line per value; `describe` appends its description.
     Typed { describe: bool },
     /// Arrays of objects.
     Json,
 }
 
-/// How far a listing has come.
+/// The progress of a listing.
 pub(crate) struct Listing {
     filter: Filter,
     look: Look,

@@ -19,7 +19,7 @@ pub struct Module {
     pub name: &'static str,
     /// Its columns.
     pub columns: &'static [Column],
-    /// Appends a value for each column; nothing where the module has none to tell.
+    /// Appends a value for each column; no value if the module does not apply to the subject.
     fill: fn(&Subject<'_>, &mut Vec<Value>),
 }
 
@@ -285,6 +285,9 @@ mod tests {
         let names: Vec<&str> = names.split(' ').collect();
         assert_eq!(header[first..][..names.len()], names);
         let value = |line: usize, name: &str| lines[line][at(name)];
+        for name in names {
+            assert_ne!(value(0, name), "", "{name}");
+        }
         assert_eq!(value(0, "ssl_sess"), "7");
         assert_eq!((value(0, "h1_total_streams"), value(0, "h1_open_streams")), ("2", "1"));
         assert_eq!((value(0, "h2_headers_rcvd"), value(1, "h2_headers_rcvd")), ("0", ""));

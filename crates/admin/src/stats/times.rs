@@ -23,7 +23,7 @@ impl Times {
 }
 
 impl Subject<'_> {
-    /// How long things took there, in microseconds; `None` for what keeps none of its own.
+    /// Times of an object in microseconds; `None` for objects without times of their own.
     pub(crate) fn times(&self, span: Span) -> Option<Cow<'_, Summary>> {
         match self.kind {
             Kind::Frontend | Kind::Server => {

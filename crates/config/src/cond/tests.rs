@@ -11,7 +11,7 @@ fn check(text: &str) -> Result<bool, String> {
         ssl_library: "OpenSSL 3.0.1",
         openssl_version: "3.0.1",
     };
-    check_condition(text, &env, &features)
+    check_condition(text, &env, &features).map_err(|error| error.to_string())
 }
 
 #[test]

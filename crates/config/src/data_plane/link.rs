@@ -102,7 +102,8 @@ pub(crate) fn links(server: &Server, base: &ServerBase) -> Links {
     };
     let link = Link {
         announce: announce(asked, never_local),
-        // A check tests whether the server is there, so it does not begin with data.
+        // A check tests whether the server accepts connections, so it does not send data with the
+        // first packet.
         dial: ConnectOptions { fast_open: options.link.tfo, ..dial },
         socks4: options.link.socks4,
         follows: follows(server),

@@ -52,8 +52,8 @@ fn server(peer: &Peer, address: Option<Address>) -> PeerServer {
     PeerServer { name: peer.name.clone(), address, encryption, announce }
 }
 
-/// The tables that name the section. Peers know a table of the section itself by a slash and what
-/// its line calls it.
+/// The tables that name the section. Peers name a table of the section itself by a slash and the
+/// name in its line.
 fn tables(model: &Model, section: &Peers) -> Vec<(Arc<str>, usize)> {
     let shared = |(index, table): (usize, &table::Settings)| {
         table.peers.as_ref().filter(|peers| **peers == section.name)?;

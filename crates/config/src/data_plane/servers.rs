@@ -10,7 +10,7 @@ use settings::{Agent, Link};
 use std::sync::Arc;
 use stdx::socket::Address;
 
-/// A server, the links of which are made already.
+/// A server's settings, from the model and its connection options.
 pub(crate) fn server(from: &Server, links: Links) -> settings::Server {
     let options = &from.options;
     let check = &options.check;

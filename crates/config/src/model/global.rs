@@ -49,7 +49,7 @@ pub struct Global {
 pub struct HeaderCase {
     /// The way of each name that has one; names are in lower case.
     pub names: HashMap<Vec<u8>, Vec<u8>>,
-    /// A file with more of them; what it says has been added.
+    /// The file of `h1-case-adjust-file`, whose pairs have been added.
     pub file: Option<At<String>>,
 }
 
@@ -64,7 +64,7 @@ pub struct Process {
     pub no_exit_on_failure: bool,
     /// `mworker-max-reloads`: reloads that a process may outlive.
     pub max_reloads: Option<u32>,
-    /// `quiet`: say nothing at start.
+    /// `quiet`: no messages at the start.
     pub quiet: bool,
     /// `zero-warning`: warnings forbid to start.
     pub zero_warning: bool,
@@ -162,7 +162,7 @@ pub struct CpuMap {
     pub cpus: Vec<u32>,
 }
 
-/// `tune.lua.*`, as far as it is given.
+/// `tune.lua.*`; `None` for settings that are not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TuneLua {
     /// Scripts are loaded.
@@ -192,7 +192,7 @@ pub struct Tune {
     pub memory_limit: Option<u64>,
     /// `tune.buffers.limit`: buffers of the process; 0 for no limit.
     pub buffer_limit: u32,
-    /// `tune.buffers.reserve`: how many of them are kept back to end what has begun; 2 by default.
+    /// `tune.buffers.reserve`: buffers that are reserved for finishing transactions; 2 by default.
     pub buffer_reserve: Option<u32>,
     /// `tune.pipesize`, bytes; 0 for the system's choice.
     pub pipe_size: u32,
@@ -263,8 +263,8 @@ pub enum SendHostname {
     /// None.
     #[default]
     No,
-    /// That of the system.
+    /// The host name of the system.
     System,
-    /// This one.
+    /// A configured host name.
     Name(String),
 }

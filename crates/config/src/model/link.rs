@@ -1,4 +1,4 @@
-//! How connections to a server are made, and what they begin with (section 5.2).
+//! Parameters of connections to a server, and the headers that they begin with (section 5.2).
 
 use super::Disguise;
 use std::net::{IpAddr, SocketAddr};
@@ -54,7 +54,7 @@ impl Announce {
         self != Self::default()
     }
 
-    /// Whether it says how the client's connection is encrypted.
+    /// Whether the PROXY header has TLVs about the client's TLS session.
     pub fn tls(self) -> bool {
         self.ssl || self.cert_cn || self.ssl_cipher || self.cert_sig || self.cert_key
     }

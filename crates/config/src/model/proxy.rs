@@ -23,7 +23,7 @@ pub struct Proxy {
     pub place: Place,
     /// `description`.
     pub description: Option<String>,
-    /// `disabled`: it takes no part.
+    /// `disabled`: the proxy is not used.
     pub disabled: bool,
     /// `mode`.
     pub mode: Mode,
@@ -177,9 +177,10 @@ pub struct Back {
     pub servers: Vec<Server>,
     /// The name that `use-fcgi-app` gives.
     pub fcgi_app: Option<At<String>>,
-    /// That application.
+    /// The application with its settings, resolved from the name.
     pub fcgi: Option<BackendApp>,
-    /// Where requests go that nothing names a server for; then none is chosen by `balance`.
+    /// The destination of requests for which no rule names a server; `balance` chooses no server
+    /// then.
     pub direct: Option<Direct>,
     /// `balance`.
     pub balance: Balance,

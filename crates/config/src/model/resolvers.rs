@@ -67,12 +67,12 @@ impl Default for ResolveOptions {
 /// One method of `init-addr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitAddr {
-    /// As the state file says.
+    /// The address in the state file.
     Last,
-    /// As the system's resolver says.
+    /// The address that the system's resolver finds.
     Libc,
-    /// Without one.
+    /// No address: the server starts without one.
     None,
-    /// This one.
+    /// A fixed address.
     Ip(IpAddr),
 }

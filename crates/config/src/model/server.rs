@@ -27,11 +27,12 @@ pub struct Server {
     pub options: ServerOptions,
     /// The backend and the name of the server that it tracks.
     pub tracked: Option<(Arc<str>, Arc<str>)>,
-    /// Whether rules or other servers name it.
+    /// Whether rules or other servers refer to this server.
     pub referenced: bool,
     /// The TLS side of its connections.
     pub tls: Option<Arc<tls::Connector>>,
-    /// Whether the address of a state file goes before what was found (`init-addr`).
+    /// Whether the address in a state file takes precedence over the one that was resolved
+    /// (`init-addr`).
     pub last_address: bool,
     /// Its state in a state file.
     pub restored: Option<balance::Restored>,
@@ -68,7 +69,8 @@ pub struct ServerOptions {
     pub slowstart: u64,
     /// `pool-max-conn`: idle connections kept; -1 is no limit, 0 none.
     pub pool_max_conn: i32,
-    /// `pool-low-conn`: with fewer idle connections, threads take none from others.
+    /// `pool-low-conn`: with fewer idle connections, threads take no connections from other
+    /// threads.
     pub pool_low_conn: u32,
     /// `max-reuse`: how often a connection is used again; -1 is no limit.
     pub max_reuse: i32,
@@ -76,7 +78,7 @@ pub struct ServerOptions {
     pub pool_purge_delay: u64,
     /// `non-stick`: `stick` rules never store it.
     pub non_stick: bool,
-    /// `proto`: what its connections speak.
+    /// `proto`: the protocol of its connections.
     pub protocol: Option<Protocol>,
     /// `ws`: the protocol for websockets.
     pub websocket: Websocket,
@@ -92,7 +94,7 @@ pub struct ServerOptions {
     pub observe: Option<Layer>,
     /// `error-limit`: errors in a row that are too many; 10 by default.
     pub error_limit: u32,
-    /// `on-error`: what follows from them.
+    /// `on-error`: the action after too many errors.
     pub on_error: OnError,
     /// `on-marked-down shutdown-sessions`
     pub down_ends_sessions: bool,

@@ -28,7 +28,7 @@ pub struct TlsServer {
     pub mentioned: bool,
     /// `no-ssl`
     pub refused: bool,
-    /// `check-ssl`: so are those of checks; `None` where the line does not say.
+    /// `check-ssl`: whether checks use TLS; `None` without the word.
     pub check: Option<bool>,
     /// `verify`; `None` is what `ssl-server-verify` says.
     pub verify: Option<bool>,

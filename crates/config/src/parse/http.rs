@@ -243,7 +243,7 @@ pub(super) fn originalto(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>)
     Ok(())
 }
 
-/// The arguments of both options; only one of them knows `if-none`.
+/// The arguments of `forwardfor` and `originalto`; only `forwardfor` has `if-none`.
 fn forward(args: Args<'_>, header: &str, knows_if_none: bool) -> Parsed<ForwardFor> {
     let name = args.text(0);
     let mut forward = ForwardFor { except: None, header: header.to_owned(), if_none: false };

@@ -461,7 +461,7 @@ impl Rank {
         Self::Selection,
     ];
 
-    /// That of a set; rules about responses have no order among the others.
+    /// The rank of a rule set; rules on responses have none.
     fn of(ruleset: RuleSetKind) -> Option<Self> {
         match ruleset {
             RuleSetKind::TcpConnection => Some(Self::Connection),

@@ -1,7 +1,7 @@
 //! How connections to servers are made: options of `server` lines (section 5.2), `source` and
 //! keep-alive probes (section 4.2).
 use super::values::{self, noted, seconds_at};
-use crate::addr;
+use crate::addr::{self, AddressError};
 use crate::context::Cx;
 use crate::draft::DraftProxy;
 use crate::line::{Args, Parsed};
@@ -36,7 +36,7 @@ pub(super) fn proxy_v2_options(announce: &mut Announce, args: Args<'_>) -> Parse
 /// `source <addr>[:<port>[-<port>]]`
 pub(super) fn source(cx: &Cx<'_>, args: Args<'_>) -> Parsed<ConnectSource> {
     let given = args.need(1, "'source' expects <addr>[:<port>[-<port>]], and optionally 'usesrc' <addr>, and 'interface' <name> as argument.")?;
-    let told = |e: String| args.fault(1, format!("'source {given}' : {e}"));
+    let told = |e: AddressError| args.fault(1, format!("'source {given}' : {e}"));
     let (ip, ports) = addr::source(&cx.address(given), cx.names).map_err(told)?;
     let address = ip.filter(|ip| !ip.is_unspecified());
     Ok(ConnectSource { address, ports, ..ConnectSource::default() })
@@ -61,7 +61,7 @@ pub(super) fn usesrc(source: &mut ConnectSource, cx: &Cx<'_>, args: Args<'_>) ->
                 Disguise::Header(name.trim().to_ascii_lowercase(), occurrence)
             }
             None => {
-                let told = |e: String| args.fault(1, format!("'usesrc {given}' : {e}"));
+                let told = |e: AddressError| args.fault(1, format!("'usesrc {given}' : {e}"));
                 let (ip, ports) = addr::source(&cx.address(given), cx.names).map_err(told)?;
                 let message = format!("'usesrc {given}' : an address is expected");
                 let ip = ip.ok_or_else(|| args.fault(1, message))?;
@@ -75,7 +75,7 @@ pub(super) fn usesrc(source: &mut ConnectSource, cx: &Cx<'_>, args: Args<'_>) ->
 /// `dispatch <address>:<port>`
 pub(super) fn dispatch(cx: &Cx<'_>, args: Args<'_>) -> Parsed<Address> {
     let given = args.text(1);
-    let told = |e: String| args.fault(1, format!("'dispatch' : {e}"));
+    let told = |e: AddressError| args.fault(1, format!("'dispatch' : {e}"));
     let missing = "'' resolves to an empty address (environment variable missing?)";
     args.need(1, format!("'dispatch' : {missing}"))?;
     let at = addr::server(&cx.address(given), cx.names).map_err(told)?;
@@ -83,9 +83,9 @@ pub(super) fn dispatch(cx: &Cx<'_>, args: Args<'_>) -> Parsed<Address> {
     match (at.address, at.port) {
         (address, ServerPort::Fixed(_)) => Ok(address),
         (_, ServerPort::FromClient(0)) => {
-            Err(told(format!("missing port specification in '{given}'")))
+            Err(told(AddressError::MissingPort { address: given.to_owned() }))
         }
-        _ => Err(told(format!("port offset not permitted here in '{given}'"))),
+        _ => Err(told(AddressError::NoPortOffset { address: given.to_owned() })),
     }
 }
 

@@ -1,5 +1,5 @@
 //! `log` lines of `global` and proxies (section 4.2).
-use crate::addr::{self, SocketKind};
+use crate::addr::{self, AddressError, SocketKind};
 use crate::context::{Cx, Prefix};
 use crate::draft::{DraftLog, DraftProxy};
 use crate::line::{Args, Parsed};
@@ -56,8 +56,8 @@ pub(crate) fn section(logs: &mut Vec<DraftLog>, cx: &Cx<'_>, args: Args<'_>) -> 
     Ok(())
 }
 
-/// `log global`: the targets of `global`, by reference. A list has them once, as in HAProxy, also
-/// when `defaults` has named them already.
+/// `log global`: the targets of `global`, by reference. A list contains the global targets once, as
+/// in HAProxy, even if `defaults` has them too.
 fn add_global(logs: &mut Vec<DraftLog>) {
     if !logs.iter().any(|log| matches!(log, DraftLog::Global)) {
         logs.push(DraftLog::Global);
@@ -105,7 +105,7 @@ fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {
 }
 
 fn address(cx: &Cx<'_>, args: Args<'_>, text: &str) -> Parsed<LogAddress> {
-    let told = |e: String| args.fault(1, format!("log : {e}"));
+    let told = |e: AddressError| args.fault(1, format!("log : {e}"));
     let text = &*cx.address(text);
     match text {
         "stdout" => return Ok(LogAddress::Fd(1)),
@@ -127,7 +127,7 @@ fn address(cx: &Cx<'_>, args: Args<'_>, text: &str) -> Parsed<LogAddress> {
     match address {
         Address::Inet(ip) => Ok(LogAddress::Udp(ip)),
         Address::Unix(path) => Ok(LogAddress::Unix(path)),
-        Address::Pair(_) => Err(told(format!("a pair takes no datagrams in '{text}'"))),
+        Address::Pair(_) => Err(told(AddressError::NoPair { address: text.to_owned() })),
     }
 }
 

@@ -3,17 +3,18 @@ use super::http;
 use super::link;
 use super::tls;
 use super::values::{self, limit_at, limit_or_zero, time_at};
+use crate::addr::{self, AddressError};
 use crate::context::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftKind, DraftProxy, NamedServers};
 use crate::keyword::{Fill, Keyword, word as entry};
+use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{
     At, InitAddr, Layer, Mode, Network, OnError, Protocol, ResolveOptions, Server, ServerAddress,
     ServerOptions, Websocket,
 };
 use crate::value::Unit;
-use crate::{addr, known};
 use std::sync::Arc;
 use stdx::leading_number;
 
@@ -463,16 +464,15 @@ fn place(
     written: &str,
     given: &str,
     name: &str,
-) -> Result<(ServerAddress, Option<addr::Family>), String> {
+) -> Result<(ServerAddress, Option<addr::Family>), AddressError> {
     if given.is_empty() {
-        let why = "resolves to an empty address (environment variable missing?)";
-        return Err(format!("'{written}' {why}"));
+        return Err(AddressError::Empty { written: written.to_owned() });
     }
     let (address, named) = addr::server_place(given)?;
     // Whether a name can be resolved does not depend on the resolver.
     let hollow = address.host.starts_with('.') || address.host.contains("..");
     if named.is_some() && hollow {
-        return Err(format!("Can't create DNS resolution for server '{name}'"));
+        return Err(AddressError::Unresolvable { server: name.to_owned() });
     }
     Ok((address, named))
 }

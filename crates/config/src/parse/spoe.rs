@@ -1,4 +1,5 @@
 //! `filter spoe` lines, and the engines that their files describe (SPOE.txt, section 2).
+use super::spoe_error::SpoeFileError;
 use super::spoe_file::{self, AgentDraft, FileDraft, MessageDraft};
 use crate::context::Cx;
 use crate::diag::{Place, Severity};
@@ -9,6 +10,7 @@ use rules::{SpoeAgent, SpoeEngine, SpoeEvent, SpoeGroup, SpoeMessage, SpoeVariab
 use sample::vars::VarName;
 use sample::{Place as SamplePlace, Places};
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// `filter spoe [engine <name>] config <file>`
@@ -39,7 +41,7 @@ pub(super) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> P
         args.fault(n - 1, in_filter(&format!("No SPOE agent found in file {file}")))
     })?;
     let name = engine.unwrap_or(&agent.name).to_owned();
-    let fails = |message: String| args.fault(1, in_filter(&message));
+    let fails = |error: SpoeFileError| args.fault(1, in_filter(&error));
     if spoe_lines(proxy).any(|line| *line.engine.name == *name) {
         let message = format!("Proxy {} : duplicated name for SPOE engine '{name}'.", proxy.name);
         return Err(args.fault(1, message));
@@ -57,7 +59,7 @@ pub(crate) fn spoe_lines(proxy: &DraftProxy) -> impl Iterator<Item = &Arc<SpoeLi
     })
 }
 
-fn in_filter(message: &str) -> String {
+fn in_filter(message: impl fmt::Display) -> String {
     format!("'filter' : '{message}'")
 }
 
@@ -67,13 +69,13 @@ fn build(
     cx: &mut Cx<'_>,
     name: &str,
     draft: FileDraft,
-) -> Result<SpoeLine, String> {
+) -> Result<SpoeLine, SpoeFileError> {
     let FileDraft { agent: Some(agent), messages, groups } = draft else {
-        return Err("No SPOE agent found".to_owned());
+        return Err(SpoeFileError::NoAgent);
     };
-    let (who, place) = (format!("SPOE agent '{}'", agent.name), agent.place.clone());
+    let (who, place) = (agent.name.clone(), agent.place.clone());
     let Some(backend) = agent.backend.clone() else {
-        return Err(format!("No backend declared for {who} declared at {place}"));
+        return Err(SpoeFileError::NoBackend { agent: who, place });
     };
     let mut known: HashMap<String, (Arc<SpoeMessage>, Option<SpoeEvent>, Place)> = HashMap::new();
     for message in messages {
@@ -84,7 +86,8 @@ fn build(
     let mut events: [Vec<Arc<SpoeMessage>>; 8] = Default::default();
     for wanted in &agent.messages {
         let Some((message, event, at)) = known.get(wanted) else {
-            return Err(format!("{who} try to use undefined SPOE message '{wanted}' at {place}"));
+            let message = wanted.clone();
+            return Err(SpoeFileError::UnknownMessage { agent: who, message, place });
         };
         if let Some(event) = runs_at(proxy, cx, (wanted, at), *event) {
             check_arguments(proxy, message, event, at)?;
@@ -94,15 +97,14 @@ fn build(
     let mut all = Vec::new();
     for wanted in &agent.groups {
         let Some(group) = groups.iter().find(|group| group.name == *wanted) else {
-            return Err(format!("{who} try to use undefined SPOE group '{wanted}' at {place}"));
+            let group = wanted.clone();
+            return Err(SpoeFileError::UnknownGroup { agent: who, group, place });
         };
         let mut messages = Vec::new();
         for name in &group.messages {
             let Some((message, ..)) = known.get(name) else {
-                return Err(format!(
-                    "SPOE group '{wanted}' try to use undefined SPOE message '{name}' at {}",
-                    group.place
-                ));
+                let (message, place) = (name.clone(), group.place.clone());
+                return Err(SpoeFileError::GroupMessage { group: wanted.clone(), message, place });
             };
             messages.push(message.clone());
         }
@@ -180,16 +182,16 @@ fn check_arguments(
     message: &SpoeMessage,
     event: SpoeEvent,
     at: &Place,
-) -> Result<(), String> {
+) -> Result<(), SpoeFileError> {
     let places = Places::of(place_of(proxy, event));
     match message.arguments.iter().find(|(_, expr)| !expr.valid_in(places)) {
         None => Ok(()),
-        Some((_, expr)) => Err(format!(
-            "Ignore SPOE message '{}' at {at}: some args extract information from '{}', none of which is available here ('{}')",
-            message.name,
-            expr.needs(),
-            places.name()
-        )),
+        Some((_, expr)) => Err(SpoeFileError::Arguments {
+            message: message.name.to_string(),
+            place: at.clone(),
+            needed: expr.needs().to_string(),
+            places: places.name().to_string(),
+        }),
     }
 }
 
@@ -223,13 +225,12 @@ fn logs(agent: &AgentDraft) -> (bool, Vec<crate::model::LogTarget>) {
 }
 
 /// The settings of an agent, with its variables.
-fn agent(draft: AgentDraft, engine: &str, backend: String) -> Result<SpoeAgent, String> {
+fn agent(draft: AgentDraft, engine: &str, backend: String) -> Result<SpoeAgent, SpoeFileError> {
     let prefix = draft.prefix.as_deref().unwrap_or(engine);
-    let failed = |name: &str, bad: &str| {
-        format!(
-            "SPOE agent '{}': failed to register variable {prefix}.{name} (invalid syntax at char '{bad}')",
-            draft.name
-        )
+    let failed = |name: &str, bad: &str| SpoeFileError::Variable {
+        agent: draft.name.clone(),
+        variable: format!("{prefix}.{name}"),
+        bad: bad.to_owned(),
     };
     let variable = |name: &str| {
         let parsed = VarName::parse(&format!("txn.{prefix}.{name}"));

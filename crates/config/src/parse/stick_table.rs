@@ -199,10 +199,8 @@ impl TableLine {
             fault(format!("unknown store option '{name}'."))
                 .suggest(crate::suggest::nearest(name, names))
         })?;
-        let (count, period) =
-            arguments(data, given, |odd| args.note(n, odd)).map_err(|message| {
-                fault(message.replace("OPTION", &format!("store option '{name}'")))
-            })?;
+        let (count, period) = arguments(data, given, |odd| args.note(n, odd))
+            .map_err(|error| fault(error.about(name)))?;
         if self.settings.stores(data) {
             let message = format!("{keyword}: store option '{name}' already enabled, ignored.");
             cx.warn(args, n, message);
@@ -212,35 +210,59 @@ impl TableLine {
     }
 }
 
-/// Number of elements and period of a data type; `OPTION` in a message stands for its name.
+/// Why the arguments of a data type are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DataTypeError {
+    /// An argument is missing.
+    Missing,
+    /// The data type takes fewer arguments.
+    Unexpected,
+    /// The size of an array is out of bounds.
+    ArraySize,
+    /// The period is no time.
+    Period,
+}
+
+impl DataTypeError {
+    /// The message about the data type of this name.
+    fn about(self, name: &str) -> String {
+        let what = match self {
+            Self::Missing => "missing argument to".to_owned(),
+            Self::Unexpected => "unexpected argument to".to_owned(),
+            Self::ArraySize => format!("array size is out of allowed range (1-{MAX_ARRAY}) for"),
+            Self::Period => "error when processing".to_owned(),
+        };
+        format!("{what} store option '{name}'.")
+    }
+}
+
+/// Number of elements and period of a data type.
 fn arguments(
     data: DataType,
     given: Option<&str>,
     note: impl FnOnce(String),
-) -> Result<(u32, u32), String> {
-    let missing = || "missing argument to OPTION.".to_owned();
-    let wrong = |_| "error when processing OPTION.".to_owned();
+) -> Result<(u32, u32), DataTypeError> {
     let rate = data.kind() == DataKind::Rate;
     let takes = usize::from(data.is_array()) + usize::from(rate);
     let Some(given) = given else {
-        return if takes == 0 { Ok((1, 0)) } else { Err(missing()) };
+        return if takes == 0 { Ok((1, 0)) } else { Err(DataTypeError::Missing) };
     };
     if takes == 0 {
-        return Err("unexpected argument to OPTION.".to_owned());
+        return Err(DataTypeError::Unexpected);
     }
     let mut words = given.split(',');
     let mut count = 1;
     if data.is_array() {
         let word = words.next().unwrap_or("");
         let number = value::number::<u32>(word).filter(|_| !word.is_empty());
-        let range = format!("array size is out of allowed range (1-{MAX_ARRAY}) for OPTION.");
-        count = number.filter(|n| (1..=MAX_ARRAY).contains(n)).ok_or(range)?;
+        let within = number.filter(|n| (1..=MAX_ARRAY).contains(n));
+        count = within.ok_or(DataTypeError::ArraySize)?;
     }
     let mut period = 0;
     if rate {
         let word = words.next().map(str::trim).filter(|word| !word.is_empty());
-        let read = value::time(word.ok_or_else(missing)?, Unit::Milliseconds);
-        let (ms, odd) = read.map_err(wrong)?;
+        let read = value::time(word.ok_or(DataTypeError::Missing)?, Unit::Milliseconds);
+        let (ms, odd) = read.map_err(|_| DataTypeError::Period)?;
         if let Some(odd) = odd {
             note(odd);
         }
@@ -249,7 +271,7 @@ fn arguments(
     }
     match words.next() {
         None => Ok((count, period)),
-        Some(_) => Err("unexpected argument to OPTION.".to_owned()),
+        Some(_) => Err(DataTypeError::Unexpected),
     }
 }
 

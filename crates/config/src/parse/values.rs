@@ -21,7 +21,7 @@ pub(crate) fn number_at(args: Args<'_>, n: usize, range: RangeInclusive<u32>) ->
     within(args, n, args.leading(n), range)
 }
 
-/// The same where HAProxy takes nothing but digits.
+/// An integer, where HAProxy accepts digits only.
 pub(super) fn digits_at(args: Args<'_>, n: usize, range: RangeInclusive<u32>) -> Parsed<u32> {
     within(args, n, args.get(n).and_then(value::number), range)
 }

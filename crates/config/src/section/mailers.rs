@@ -42,7 +42,7 @@ fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
 
 /// Warns of sections that no enabled proxy sends mail through, the last one first as in HAProxy.
 fn warn_of_unused(draft: &mut Draft, finished: &Finished<'_>, cx: &mut Cx<'_>) {
-    // Where a line is wrong, it may be the one that uses the section.
+    // A wrong line may be the one that uses the section.
     if !finished.advise {
         return;
     }

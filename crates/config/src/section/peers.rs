@@ -192,7 +192,7 @@ fn is_address(word: &str) -> bool {
     server::find(word).is_none()
 }
 
-/// The address behind the name, if it has a port.
+/// The address that follows the name, if it has a port.
 fn address(cx: &mut Cx<'_>, args: Args<'_>, context: &str) -> Parsed<Option<Address>> {
     let given = cx.address(args.text(2));
     let place =

@@ -99,7 +99,7 @@ fn retries(section: &mut Resolvers, args: Args<'_>) -> Parsed {
 /// make.
 fn complete(draft: &mut Draft, cx: &mut Cx<'_>) {
     let sections = &mut draft.resolvers;
-    // Where a line is wrong, it may be the one that names a server.
+    // A wrong line may be the one that defines a name server.
     let whole = !cx.diagnostics.failed();
     for section in sections.iter().filter(|section| whole && section.nameservers.is_empty()) {
         let message = format!(

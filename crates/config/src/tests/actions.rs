@@ -1,4 +1,4 @@
-//! Keywords of rules and accounts: what they leave in the model, and what is refused.
+//! Keywords of rules and user lists: their values in the model, and refused words.
 use super::{listen, messages, model, only};
 use crate::diag::Severity;
 use crate::model::HeaderNames;

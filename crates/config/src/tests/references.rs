@@ -268,6 +268,30 @@ fn references_and_modes() {
 }
 
 #[test]
+fn versions_that_are_excluded_beside_a_range_are_warned_of() {
+    for word in ["no-sslv3", "no-tlsv10", "no-tlsv11"] {
+        for (name, text) in [
+            (
+                "server",
+                format!(
+                    "backend b\n server s 1.2.3.4:1 ssl verify none ssl-min-ver TLSv1.2 {word}"
+                ),
+            ),
+            ("bind", format!("listen l\n bind :1 ssl strict-sni ssl-min-ver TLSv1.2 {word}")),
+            (
+                "ssl-default-bind-options",
+                format!("global\n ssl-default-bind-options {word}\nlisten l\n bind :1 ssl strict-sni ssl-min-ver TLSv1.2"),
+            ),
+            ),
+        ] {
+            let warnings = messages(&format!("{TIMES}{text}\n"), Severity::Warning);
+            let warned = |text: &String| text.contains("no-sslv3/no-tlsv1x are ignored for");
+            assert!(warnings.iter().any(warned), "{name} {word}: {warnings:?}");
+        }
+    }
+}
+
+#[test]
 fn sides_that_a_proxy_lacks() {
     for (line, message) in [
         (

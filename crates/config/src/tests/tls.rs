@@ -17,7 +17,7 @@ fn global(line: &str) -> TlsProcess {
     model(&format!("global\n {line}\n{}", listen(""))).global.tls.clone()
 }
 
-/// As HAProxy 2.6.12: what `global` says holds for the lines behind it.
+/// As in HAProxy 2.6.12, settings of `global` apply to the lines behind them.
 #[test]
 fn presets_of_global_hold_for_the_lines_behind_them() {
     let lines = |name: &str| {

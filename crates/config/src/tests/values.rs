@@ -1,4 +1,4 @@
-//! Words that stand for one value of several: each leaves its own in the model.
+//! Words for one value of several: each sets its own value in the model.
 use super::*;
 use crate::model::*;
 use table::DataType;

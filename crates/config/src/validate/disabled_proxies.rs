@@ -5,7 +5,7 @@ use crate::model::Rules;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Takes out what nothing will run and tells what is wrong with the others.
+/// Removes disabled proxies and reports the mistakes of the others.
 pub(super) fn forget(draft: &mut Draft, cx: &mut Cx<'_>) {
     for proxy in &mut draft.proxies {
         let late = std::mem::take(&mut proxy.late);

@@ -29,7 +29,7 @@ pub(super) fn complete(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     cx.about(Severity::Alert, &draft.place, message);
 }
 
-/// Whether a line only says where among the filters something is that other lines define.
+/// Whether a line only gives the position of a filter that other lines define.
 pub(super) fn is_about_place(filter: &Filter) -> bool {
     matches!(filter, Filter::Cache(_) | Filter::FcgiApp(_))
 }

@@ -130,7 +130,7 @@ fn custom(
     }
 }
 
-/// A format, the names in it, and what there is to say.
+/// A format, the names in it, and messages about it.
 struct Compiled {
     format: LogFormat,
     mentions: Vec<NameReference>,

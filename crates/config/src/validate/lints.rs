@@ -59,9 +59,9 @@ fn unparsed(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// Rules behind one that always ends their set, unless a warning has named them already. HAProxy
-/// does not warn of them, so the advice is for diagnostic mode only (`-dD`), and `-dW` does not
-/// count it.
+/// Warns of rules that never run because a rule before them always ends the set, unless a warning
+/// has named them already. HAProxy does not warn of them, so the advice is for diagnostic mode only
+/// (`-dD`), and `-dW` does not count it.
 fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
     for set in draft.rules.sets() {
         let mut rules = set.rules().iter();

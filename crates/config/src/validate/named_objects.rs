@@ -86,7 +86,7 @@ impl Named<'_> {
     }
 
     fn group(&self, list: &str, group: &str, mentioned: &Mentioned) -> Result<(), Missing> {
-        // A list that is not there has its own alert.
+        // A missing list has an alert of its own.
         let Some(list) = self.userlists.get(list) else { return Ok(()) };
         if list.groups.iter().any(|known| known == group) {
             return Ok(());

@@ -5,6 +5,7 @@ use crate::model::{Filter, Mode, Proxy, SpoeLine};
 use crate::parse::spoe_file::frame_size_range;
 use ::rules::SpoeEngine;
 use sample::vars::VarName;
+use std::fmt;
 use std::sync::Arc;
 
 /// Completes the lines of all proxies.
@@ -77,34 +78,63 @@ fn groups(proxy: &Proxy, cx: &mut Cx<'_>) {
             let ::rules::Action::SpoeGroup(action) = rule.action() else { continue };
             let (file, line) = rule.place();
             let place = Place { file: file.into(), line };
-            if let Err(message) = group(proxy, action) {
-                cx.about(Severity::Alert, &place, format!("Proxy '{}': {message}", proxy.name));
+            if let Err(error) = group(proxy, action) {
+                cx.about(Severity::Alert, &place, format!("Proxy '{}': {error}", proxy.name));
             }
         }
     }
 }
 
-fn group(proxy: &Proxy, action: &::rules::action::SpoeGroupAction) -> Result<(), String> {
+/// Why a `send-spoe-group` rule cannot run.
+#[derive(Debug)]
+enum SpoeGroupError {
+    /// The section has no such engine.
+    Engine { engine: String, group: String },
+    /// The engine has no such group.
+    Group { engine: String, group: String },
+    /// A message of the group needs samples that do not exist where the rule runs.
+    Arguments { message: String, group: String, place: Place, needed: String, places: String },
+}
+
+impl fmt::Display for SpoeGroupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine { engine, group } => write!(
+                f,
+                "unable to find SPOE engine '{engine}' used by the send-spoe-group '{group}'."
+            ),
+            Self::Group { engine, group } => write!(
+                f,
+                "unable to find SPOE group '{group}' into SPOE engine '{engine}' configuration."
+            ),
+            Self::Arguments { message, group, place, needed, places } => write!(
+                f,
+                "Invalid SPOE message '{message}' used by SPOE group '{group}' at {place}: some args extract information from '{needed}',none of which is available here ('{places}')."
+            ),
+        }
+    }
+}
+
+fn group(proxy: &Proxy, action: &::rules::action::SpoeGroupAction) -> Result<(), SpoeGroupError> {
     let (engine, group, places) = (action.engine(), action.group(), action.places());
     let Some(line) = lines(proxy).find(|line| *line.engine.name == *engine) else {
-        return Err(format!(
-            "unable to find SPOE engine '{engine}' used by the send-spoe-group '{group}'."
-        ));
+        return Err(SpoeGroupError::Engine {
+            engine: engine.to_string(),
+            group: group.to_string(),
+        });
     };
     let Some(number) = line.engine.groups.iter().position(|it| *it.name == *group) else {
-        return Err(format!(
-            "unable to find SPOE group '{group}' into SPOE engine '{engine}' configuration."
-        ));
+        return Err(SpoeGroupError::Group { engine: engine.to_string(), group: group.to_string() });
     };
     for message in &line.engine.groups[number].messages {
         if let Some((_, expr)) = message.arguments.iter().find(|(_, it)| !it.valid_in(places)) {
-            return Err(format!(
-                "Invalid SPOE message '{}' used by SPOE group '{group}' at {}: some args extract information from '{}',none of which is available here ('{}').",
-                message.name,
-                line.place,
-                expr.needs(),
-                places.name()
-            ));
+            return Err(SpoeGroupError::Arguments {
+                message: message.name.to_string(),
+                group: group.to_string(),
+                place: line.place.clone(),
+                needed: expr.needs().to_string(),
+                places: places.name().to_string(),
+            });
         }
     }
     action.resolve(&line.engine, number);

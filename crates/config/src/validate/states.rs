@@ -10,6 +10,7 @@ use crate::model::{Address, Global, LoadState, Server, ServerPort};
 use crate::state_file::{self, Broken, Late, Saved, StateLine};
 use balance::{Admin, Restored};
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 
 /// StateLines by server.
@@ -122,14 +123,14 @@ fn apply(proxy: &mut DraftProxy, lines: &StateLines<'_>, cx: &mut Cx<'_>) {
     for server in &mut proxy.settings.back.servers {
         let Some(line) = lines.get(&*server.name) else { continue };
         let said = match line.read() {
-            Err(why) => Some(("application failed", why)),
+            Err(error) => Some(("application failed", error.to_string())),
             Ok(saved) => {
                 take_place(server, &saved);
                 let partly = take_checks(server, line).err();
                 server.restored = Some(restored(server, &saved));
                 server.checks_off = saved.check & (CONFIGURED | ENABLED) == CONFIGURED;
                 server.agent_off = saved.agent & (CONFIGURED | ENABLED) == CONFIGURED;
-                partly.map(|why| ("partially applied", why))
+                partly.map(|error| ("partially applied", error.to_string()))
             }
         };
         if let Some((what, why)) = said {
@@ -184,8 +185,35 @@ fn take_place(server: &mut Server, saved: &Saved) {
     }
 }
 
-/// Where checks and agents go.
-fn take_checks(server: &mut Server, line: &StateLine<'_>) -> Result<(), String> {
+/// Why the saved destination of checks does not suit the server.
+#[derive(Debug)]
+enum SavedCheckError {
+    /// The server has no checks.
+    Disabled,
+    /// The port is no number.
+    Port,
+    /// The address is no IP address.
+    Address(String),
+}
+
+impl SavedCheckError {
+    fn address(text: &str) -> Self {
+        Self::Address(text.to_owned())
+    }
+}
+
+impl fmt::Display for SavedCheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disabled => f.write_str("health checks are not enabled on this server"),
+            Self::Port => f.write_str("provided port is invalid"),
+            Self::Address(text) => write!(f, "invalid addr '{text}'"),
+        }
+    }
+}
+
+/// Takes over the saved destination of checks and agents.
+fn take_checks(server: &mut Server, line: &StateLine<'_>) -> Result<(), SavedCheckError> {
     let check = &server.options.check;
     let (port, addr) = (line.late(Late::CheckPort), line.late(Late::CheckAddr));
     if !check.enabled {
@@ -194,23 +222,22 @@ fn take_checks(server: &mut Server, line: &StateLine<'_>) -> Result<(), String> 
             .into_iter()
             .zip(&own)
             .any(|(saved, own)| saved.is_some_and(|saved| Some(saved) != own.as_deref()));
-        let refused = Err("health checks are not enabled on this server".to_owned());
+        let refused = Err(SavedCheckError::Disabled);
         return if new { refused } else { Ok(()) };
     }
     if let Some(port) = port {
-        server.checked_at.1 =
-            Some(port.parse().map_err(|_| "provided port is invalid".to_owned())?);
+        server.checked_at.1 = Some(port.parse().map_err(|_| SavedCheckError::Port)?);
     }
     if let Some(addr) = addr {
-        server.checked_at.0 = Some(addr.parse().map_err(|_| format!("invalid addr '{addr}'"))?);
+        server.checked_at.0 = Some(addr.parse().map_err(|_| SavedCheckError::address(addr))?);
     }
     let agent = &mut server.options.check.agent;
     if agent.enabled {
         if let Some(addr) = line.late(Late::AgentAddr) {
-            agent.addr = Some(addr.parse().map_err(|_| format!("invalid addr '{addr}'"))?);
+            agent.addr = Some(addr.parse().map_err(|_| SavedCheckError::address(addr))?);
         }
         if let Some(port) = line.late(Late::AgentPort) {
-            agent.port = Some(port.parse().map_err(|_| "provided port is invalid".to_owned())?);
+            agent.port = Some(port.parse().map_err(|_| SavedCheckError::Port)?);
         }
     }
     Ok(())

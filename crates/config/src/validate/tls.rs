@@ -267,7 +267,7 @@ pub(crate) fn name_servers(section: &mut Resolvers, context: &TlsContext, cx: &m
 
 /// Why a server line has no TLS connector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ConnectorError {
+pub enum ConnectorError {
     /// The options of the line exclude all versions of the protocol.
     NoVersion {
         /// The backend.

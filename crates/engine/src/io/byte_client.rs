@@ -67,7 +67,7 @@ impl ByteClient {
         }
     }
 
-    /// Ends the connection, if there is one, and makes another one.
+    /// Closes the current connection, if any, and makes a new one.
     pub async fn connect(&mut self, to: &Address, linger: bool) -> Result<(), ByteClientError> {
         self.dial(to, linger, &ConnectOptions::default()).await
     }

@@ -101,7 +101,7 @@ pub async fn answer(
 }
 
 /// Whether a connection with early data has to wait for the end of its handshake: its streams share
-/// it, and none of them could wait alone.
+/// the connection, so none of them could wait alone.
 pub fn awaits_end(transport: &Transport, speaks_h2: bool) -> bool {
     let session = transport.session();
     let streams = |session: &tls::Conn| speaks_h2 || session.alpn() == Some(b"h2");

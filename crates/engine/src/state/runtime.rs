@@ -581,7 +581,7 @@ pub struct Server {
     pub limit: Limit,
     /// The servers that track it.
     pub followers: AppendList<tracking::At>,
-    /// Whether there is a record of its checks, and of its agent's: one of each at most.
+    /// Whether the server has a record of its health checks, and one of its agent checks.
     pub recorded: [AtomicBool; 2],
     /// Whether a script has an object for it, so that it cannot be deleted.
     pub scripted: AtomicBool,
@@ -747,7 +747,7 @@ impl Agent {
 }
 
 impl Frontend {
-    /// Whether it has given its addresses up (`shutdown frontend`).
+    /// Whether the frontend was shut down and its sockets are closed (`shutdown frontend`).
     pub fn is_shut(&self) -> bool {
         self.shut.load(Relaxed)
     }

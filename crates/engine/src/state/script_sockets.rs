@@ -15,7 +15,7 @@ pub(crate) struct ScriptSocket {
     pub(crate) connection: Option<Box<dyn Any>>,
     /// Milliseconds of each operation; 0 without limit.
     pub(crate) timeout: u64,
-    /// The script has closed it or forgotten it.
+    /// Whether the script has closed the socket, or no longer refers to it.
     closed: bool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct ScriptSocket {
 #[derive(Default)]
 pub struct ScriptSockets {
     opened: Cell<u64>,
-    /// `None`: an operation is under way, which has taken the connection out.
+    /// `None`: the connection is in use by an operation.
     sockets: RefCell<HashMap<u64, ScriptSocket>>,
 }
 

@@ -30,7 +30,7 @@ pub const ABORTED: u16 = 4;
 /// The offset from a status of the protocol.
 pub const PROTOCOL: u16 = 256;
 
-/// An agent, as one thread has it.
+/// The payloads and connections of an agent on one thread.
 pub struct SpoeAgentPool {
     /// The line that names it.
     pub filter: Arc<SpoeFilter>,
@@ -45,7 +45,7 @@ pub struct SpoeAgentPool {
     payloads: RefCell<Payloads>,
     connections: RefCell<Vec<Rc<SpoeConnection>>>,
     opening: Cell<usize>,
-    /// Payloads that one connection takes, as the last one has agreed.
+    /// Payloads in flight that one connection takes, as agreed in the last handshake.
     width: Cell<usize>,
     keeper: Cell<Option<TaskId>>,
     made: Cell<u64>,

@@ -20,7 +20,7 @@ pub type BackendRef = Rc<LocalBackend>;
 /// A worker's own handle on a server.
 pub type ServerRef = Rc<LocalServer>;
 
-/// A section, as one thread has it.
+/// A thread's handle on a section.
 #[derive(Debug)]
 pub struct LocalSection {
     /// The client side.
@@ -56,8 +56,8 @@ impl Deref for LocalProxy {
     }
 }
 
-/// A frontend, as one thread has it. What it shares with a backend of the same section is at hand
-/// without a step in between.
+/// A thread's handle on a frontend, with the thread's counters. What it shares with a backend of
+/// the same section is at hand without a step in between.
 #[derive(Debug)]
 pub struct LocalFrontend {
     proxy: Arc<Proxy>,
@@ -88,7 +88,7 @@ impl LocalFrontend {
     }
 }
 
-/// A backend, as one thread has it; like [`LocalFrontend`].
+/// A thread's handle on a backend; like [`LocalFrontend`].
 #[derive(Debug)]
 pub struct LocalBackend {
     proxy: Arc<Proxy>,
@@ -172,7 +172,7 @@ impl LocalBackend {
     }
 }
 
-/// A server, as one thread has it.
+/// A thread's handle on a server, with the thread's counters.
 #[derive(Debug)]
 pub struct LocalServer {
     server: Arc<Server>,

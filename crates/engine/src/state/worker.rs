@@ -53,7 +53,7 @@ pub struct Hooks {
     pub script_request: fn(Rc<Worker>, ClientRequest) -> ScriptAnswer,
 }
 
-/// The answer to a script, once it is there.
+/// The answer to a script, as a future.
 pub type ScriptAnswer = Pin<Box<dyn Future<Output = Answer>>>;
 
 /// One thread's share of the proxy.
@@ -303,6 +303,11 @@ impl Worker {
         let (own, threads) = (self.numbered.get(), self.shared.settings.threads as u64);
         self.numbered.set(own + 1);
         own * threads + self.thread.index as u64
+    }
+
+    /// The date of this turn, in seconds since 1970.
+    pub fn date(&self) -> i64 {
+        i64::from(self.second())
     }
 
     /// Seconds since 1970 of this turn.

@@ -39,7 +39,7 @@ async fn query(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<
     let agent = subject.server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed))?;
     let (asked, place) = (agent.asked(), subject.server.location.now());
     if asked.ip.is_none() && !place.known {
-        // The agent has the address of its server, which is not known.
+        // The agent is checked at the server's address, which is unknown.
         return None;
     }
     let (address, question) = (asked.address(&place.address), asked.send);
@@ -133,7 +133,7 @@ impl Orders {
         self.admin = self.admin.filter(|(set, _)| !set.in_drain());
     }
 
-    /// Takes one word; false if it is unknown.
+    /// Reads one word of the agent; `false` if it is unknown.
     fn word(&mut self, word: &str) -> bool {
         let maintenance = Admin::FORCED_MAINT;
         let drain = Admin::FORCED_DRAIN;

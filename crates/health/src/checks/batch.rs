@@ -25,7 +25,7 @@ struct Check {
 }
 
 impl Flight {
-    /// Takes a batch; nothing is sent before it runs.
+    /// Takes over a batch; no byte is sent before it runs.
     pub(super) fn new(checker: &Rc<Checker>, batch: &mut Vec<Record>) -> Self {
         let underway = Underway::new(checker, batch.len());
         let check = |record| Check { probe: None, turn: CheckRun::new(checker, record) };

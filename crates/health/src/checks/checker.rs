@@ -24,7 +24,7 @@ pub(super) struct Checker {
     pub(super) worker: Rc<Worker>,
     store: RefCell<Store>,
     task: Cell<TaskId>,
-    /// When the task will wake up by itself; `None` if it will not.
+    /// The time of the task's timer; `None` without one.
     alarm: Cell<Option<u64>>,
     /// For parsing responses; used within one turn of a task.
     pub(super) head: RefCell<Head>,
@@ -41,7 +41,7 @@ impl Checker {
         }
     }
 
-    /// Makes the thread known to the others as one that takes checks.
+    /// Registers the thread with the others as one that takes checks.
     pub(super) fn register(&self, task: TaskId) {
         self.task.set(task);
         let thread = &self.worker.thread;

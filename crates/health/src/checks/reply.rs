@@ -1,4 +1,4 @@
-//! The response to a request of a scripted check: its head, and its body as far as it has come.
+//! The response to a request of a scripted check: its head, and the received part of its body.
 
 use htx::{Head, HeaderId};
 use wire::h1::{ChunkDecoder, HeadKind, HeadParser, Limits};
@@ -8,9 +8,9 @@ use wire::h1::{ChunkDecoder, HeadKind, HeadParser, Limits};
 pub(super) struct Reply {
     pub(super) head: Head,
     pub(super) body: Vec<u8>,
-    /// Nothing more belongs to it.
+    /// The body is complete.
     pub(super) complete: bool,
-    /// The bytes after the last chunk, once it has come.
+    /// The trailers behind the last chunk.
     pub(super) trailers: Option<Vec<u8>>,
 }
 

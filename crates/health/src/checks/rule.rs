@@ -5,8 +5,8 @@ use engine::state::runtime::Proxy;
 /// The most checks that run as one batch.
 pub(super) const BATCH: usize = 8;
 
-/// Whether a check leaves its thread for one drawn at random: it does if that one has less than
-/// half as much to do, unless it has `moved` since it woke up.
+/// Whether a check moves to another thread, drawn at random: it does if that thread has less than
+/// half as much to do, unless the check has `moved` since it woke up.
 pub fn moves(moved: bool, own_load: u32, other_load: u32) -> bool {
     !moved && u64::from(other_load) * 2 < u64::from(own_load)
 }

@@ -65,13 +65,13 @@ struct Play<'a> {
 enum Stop {
     /// The step has failed.
     Failed(Failure),
-    /// It took too long; with the status for that.
+    /// The step took too long; with the status for that.
     Late(CheckStatus),
     /// The connection cannot be made.
     Unconnected(std::io::Error),
     /// The connection broke.
     Broken(std::io::Error),
-    /// It could not be encrypted; why.
+    /// The connection could not be encrypted; with the reason.
     Unencrypted(&'static str),
     /// The server asks for no new sessions (`disable-on-404`).
     Conditional,
@@ -121,7 +121,7 @@ impl<'a> Play<'a> {
         self.result(known(status), &info)
     }
 
-    /// Takes one step; the status of the check if it was the last one.
+    /// Runs one step; returns the status of the check if it was the last step.
     async fn step(&mut self, step: &Step) -> Result<Option<Status>, Stop> {
         match &step.action {
             StepAction::Connect(connect) => {
@@ -428,7 +428,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// With `option tcp-check` messages say at which step it was, even if there are none.
+    /// With `option tcp-check` messages name the step, even in a script without steps.
     fn placed(
         &self,
         mut result: CheckResult,

@@ -29,7 +29,7 @@ pub(super) fn text(worker: &Worker, subject: &Subject<'_>) -> String {
     )
 }
 
-/// `UP`, `DOWN` or `NOLB`, and how far it is from another state if it is on its way.
+/// `UP`, `DOWN` or `NOLB`, with the progress towards the next state if the server is in transition.
 fn word(state: &balance::Server) -> String {
     let word = match state.state().0 {
         OpState::Stopped => "DOWN",

@@ -142,7 +142,7 @@ impl StreamCheck {
         bytes
     }
 
-    /// The reply as far as it has come; `None` while its head is awaited.
+    /// The received part of the reply; `None` while its head is awaited.
     ///
     /// # Errors
     /// No response will come.

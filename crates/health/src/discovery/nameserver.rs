@@ -142,13 +142,13 @@ impl Drop for StreamPermit<'_> {
 }
 
 impl Streams {
-    /// One question and its answer, on a stream that rests if there is one.
+    /// Sends one question and reads its answer, on an idle stream if there is one.
     async fn query(&self, question: &[u8], span: u32) -> Result<Vec<u8>, ByteClientError> {
         let until = self.worker.thread.tick().plus_ms(span);
         let _turn = self.turn(until).await?;
         while let Some(line) = self.rested() {
             match self.converse(line, question, until).await {
-                // The server has closed the stream meanwhile: try another one.
+                // The server has closed the stream: the question is sent on another one.
                 Err(ByteClientError::Broken(_)) => {}
                 done => return done,
             }

@@ -60,7 +60,7 @@ impl Searches {
         }
     }
 
-    /// The place of a name, if it is there.
+    /// The index of a name, if it is in the table.
     fn find(&self, name: &str, kind: RecordType) -> Option<usize> {
         self.names.get(name)?.iter().find(|(known, _)| *known == kind).map(|(_, place)| *place)
     }

@@ -190,7 +190,7 @@ impl ResolverTask {
             return self.learn(nameserver, id, Reply::Malformed);
         }
         match self.searches[place].resolution.read(bytes) {
-            // It did not fit: the same question over a stream.
+            // The answer did not fit into a datagram: the question is asked again over a stream.
             Reply::Truncated if !stream => {
                 count(&counters.truncated);
                 self.ask_by_stream(place, nameserver);

@@ -42,13 +42,14 @@ impl Room {
         self.server()?.settings.resolve.as_deref()
     }
 
-    /// The address that it has, if it has one.
+    /// The server's current address, if it has one.
     pub(super) fn address(&self) -> Option<IpAddr> {
         let place = self.server()?.location.now();
         place.address.inet().filter(|_| place.known).map(|address| address.ip())
     }
 
-    /// Its backend and its address; `None` while it is in maintenance for want of an address.
+    /// The server's backend and address; `None` while it is in maintenance because it has no
+    /// address.
     fn place(&self) -> Option<(usize, IpAddr)> {
         let resting = self.server()?.state.state().1.any(Admin::RESOLUTION_MAINT);
         self.address().filter(|_| !resting).map(|address| (self.back.proxy.index, address))
@@ -83,8 +84,9 @@ impl UsedAddresses {
     }
 }
 
-/// Gives a server the best of the addresses that its name has now; tells whether it moved. `taken`
-/// are those of all servers that use the same name; `by` is the source of the answer, for the log.
+/// Gives a server the best of the current addresses of its name; returns whether its address
+/// changed. `taken` are those of all servers that use the same name; `by` is the source of the
+/// answer, for the log.
 pub(super) fn assign_address(
     worker: &Worker,
     room: &Room,
@@ -128,7 +130,7 @@ fn move_in(worker: &Worker, room: &Room, ip: IpAddr, by: &str) -> bool {
     moved
 }
 
-/// Takes a server's address away, and lets it rest until there is one again.
+/// Removes a server's address, and puts the server into maintenance until it has one again.
 pub(super) fn move_out(worker: &Worker, room: &Room, why: &str) {
     events::resolves_not(worker, &room.back, room.slot, why);
     let change = |place: &mut AddressSnapshot| {

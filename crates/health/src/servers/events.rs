@@ -99,8 +99,8 @@ pub fn set_admin(
     Some(before)
 }
 
-/// Sets and clears administrative bits: one that leaves maintenance is in the state of the one that
-/// it follows, if it does. Returns the bits before.
+/// Sets and clears administrative bits. A server that leaves maintenance takes the state of the
+/// server that it tracks, if it tracks one. Returns the bits before.
 fn change_bits(
     worker: &Worker,
     back: &Backend,
@@ -302,8 +302,8 @@ pub fn has_no_source(worker: &Worker, back: &Backend) {
     log::complain(worker, "[ALERT]", &format!("{text} Aborting."));
 }
 
-/// A server takes nothing new: its queue looks for another one, and nothing idle is kept if it is
-/// gone.
+/// A server takes no new requests: queued requests look for another server, and idle connections
+/// are closed if the server is down.
 fn leave(worker: &Worker, back: &Backend, slot: usize) -> Sessions {
     let server = &back.servers[slot];
     if !server.state.accepts_persistent() {
@@ -343,8 +343,8 @@ pub fn drop_idle(worker: &Worker, back: &Backend, slot: usize) {
     }
 }
 
-/// Notices that a backend has lost its last server, or has one again. Other servers may take part
-/// now, such as backup servers: they have room for requests that wait for any server.
+/// Reports that a backend has lost its last usable server, or has one again. Other servers may take
+/// part now, such as backup servers: they have room for requests that wait for any server.
 fn review(worker: &Worker, back: &Backend) {
     back.let_all_in();
     let usable = back.balancer.usable();

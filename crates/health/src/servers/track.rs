@@ -29,14 +29,14 @@ fn leaders(shared: &Shared, server: &Server) -> usize {
     std::iter::successors(next(&server), next).count()
 }
 
-/// Adds a server to the followers of the one that it tracks, and gives it that one's state.
+/// Adds a server to the followers of the server that it tracks, and copies that server's state.
 pub fn add_follower(shared: &Shared, back: &Backend, server: &Server) {
     let Some(leader) = leader(shared, server) else { return };
     leader.followers.push(At { backend: back.proxy.index, slot: server.state.slot() });
     inherit(shared, back, server);
 }
 
-/// Gives a server the state of the one that it tracks.
+/// Copies the state of the tracked server.
 pub fn inherit(shared: &Shared, back: &Backend, server: &Server) {
     let Some(leader) = leader(shared, server) else { return };
     let slot = server.state.slot();
@@ -126,7 +126,7 @@ pub(crate) fn administered(worker: &Worker, server: &Server, before: Admin) {
     }
 }
 
-/// A follower that leaves maintenance is in the state of the one that it follows.
+/// A follower that leaves maintenance takes the state of the tracked server.
 pub(crate) fn resume(worker: &Worker, back: &Backend, follower: &Server) {
     if let Some(leader) = leader(&worker.shared, follower) {
         back.balancer.follow_state(follower.state.slot(), &leader.state, worker.millis());

@@ -9,8 +9,8 @@ use reactor::Wake;
 use rules::{ScriptCall, ScriptStep};
 use sample::{Facts, Side, Value};
 use script::{
-    Answer, Call, ChannelBytes, ChannelState, Host, LocalReply, Private, Request, Script, Step,
-    Subject,
+    Answer, Call, ChannelBytes, ChannelState, Host, LocalReply, Private, Request, Script,
+    ScriptError, Step, Subject,
 };
 use settings::Mode;
 use std::borrow::Cow;
@@ -236,7 +236,7 @@ impl Host for ActionHost<'_, '_> {
         Some(&mut self.view.notes.private)
     }
 
-    fn channel_state(&self, side: Side) -> Result<ChannelState, String> {
+    fn channel_state(&self, side: Side) -> Result<ChannelState, ScriptError> {
         let (view, at) = (&*self.view, side as usize);
         let received = view.received(side).len();
         let edited = view.notes.edited[at].as_ref();
@@ -249,33 +249,33 @@ impl Host for ActionHost<'_, '_> {
         Ok(ChannelState { input: received - output.min(received), output, room, open })
     }
 
-    fn channel(&self, side: Side) -> Result<ChannelBytes, String> {
+    fn channel(&self, side: Side) -> Result<ChannelBytes, ScriptError> {
         let view = &*self.view;
         if view.client.mode == Mode::Http {
-            return Err("Cannot manipulate HAProxy channels in HTTP mode.".to_owned());
+            return Err(ScriptError::refused("Cannot manipulate HAProxy channels in HTTP mode."));
         }
         if side == Side::Response && view.server.is_none() {
-            return Err("the channel of the response is not open yet".to_owned());
+            return Err(ScriptError::refused("the channel of the response is not open yet"));
         }
         let passed = self.channel_state(side)?.output;
         Ok(ChannelBytes { bytes: view.received(side).to_vec(), passed })
     }
 
-    fn edit_channel(&mut self, side: Side, to: ChannelBytes) -> Result<(), String> {
+    fn edit_channel(&mut self, side: Side, to: ChannelBytes) -> Result<(), ScriptError> {
         if to.bytes.len() > self.view.worker.buffers.size() {
-            return Err("the channel has no room".to_owned());
+            return Err(ScriptError::refused("the channel has no room"));
         }
         self.view.notes.used = true;
         self.view.notes.edited[side as usize] = Some(to);
         Ok(())
     }
 
-    fn wake_after(&mut self, span: u64) -> Result<(), String> {
+    fn wake_after(&mut self, span: u64) -> Result<(), ScriptError> {
         self.wake = Some(span);
         Ok(())
     }
 
-    fn done(&mut self, reply: Option<LocalReply>) -> Result<(), String> {
+    fn done(&mut self, reply: Option<LocalReply>) -> Result<(), ScriptError> {
         let Some(reply) = reply.filter(|_| self.view.client.mode == Mode::Http) else {
             return Ok(());
         };

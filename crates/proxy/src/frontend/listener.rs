@@ -229,11 +229,11 @@ fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
 /// Whether a listener accepts clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ListenerState {
-    /// It accepts clients.
+    /// The listener accepts clients.
     Open,
     /// Its own limit of connections is reached.
     Full,
-    /// It waits for a limit of its frontend or of the process.
+    /// The listener waits until its frontend or the process is below a limit.
     Waiting,
 }
 

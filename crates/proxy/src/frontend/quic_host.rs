@@ -317,7 +317,7 @@ impl QuicListing for QuicHost {
     }
 }
 
-/// An identity of a process that has got none from another one.
+/// A random identity, for a process that has received none from another process.
 fn draw(worker: &Worker) -> QuicIdentity {
     let word = || worker.thread.prng().next_u64();
     let key = [word(), word()];

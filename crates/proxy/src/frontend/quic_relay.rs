@@ -1,8 +1,8 @@
 //! Datagrams between the processes of a QUIC listener during a reload: a new process passes the
 //! datagrams of older connections to the processes that have them.
 //!
-//! A process and its successor receive from the same sockets until the older one begins its soft
-//! stop and knows that the other one serves. Until then each of them may get a datagram of the
+//! A process and its successor receive from the same sockets until the older process begins its
+//! soft stop and knows that the successor serves. Until then each of them may get a datagram of the
 //! other. Datagrams that begin a connection go back to the successor from a process that only
 //! finishes. A full socket pair loses datagrams, as a network does.
 

@@ -32,9 +32,9 @@ struct Refusal {
 
 /// The result of the rules for a connection.
 pub(crate) enum Admission {
-    /// It goes on.
+    /// The connection continues.
     Granted,
-    /// A rule has refused it; it is counted, and its drop closes it.
+    /// A rule has refused the connection, which is counted and closed when dropped.
     Refused,
     /// A rule waits for an answer from outside.
     Waits(Box<Evaluation>),
@@ -117,7 +117,8 @@ pub(crate) fn admits(client: &mut Client) -> Admission {
     CONNECTION.run(client)
 }
 
-/// Whether the session of a connection may begin, after its preamble; then it is counted.
+/// Decides whether the session of a connection may begin, after its preamble; a session that begins
+/// is counted.
 pub(crate) fn opens_session(client: &mut Client) -> Admission {
     SESSION.run(client)
 }

@@ -182,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// Has the group work through what was received; it may have something to say to other peers.
+    /// Hands received bytes to the group, which may produce output for other peers.
     fn learn(&mut self, section: &Rc<Section>, id: SessionId) {
         let used = section.group().receive(id, &self.input, section.now());
         self.input.drain(..used);

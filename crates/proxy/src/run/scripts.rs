@@ -5,7 +5,9 @@ use engine::io::script_state::enter;
 use engine::state::worker::Worker;
 use observability::logging::log;
 use reactor::Class;
-use script::{Answer, Cell, NoHost, Process, Script, SocketHandle, Step, Surroundings};
+use script::{
+    Answer, Cell, NoHost, Process, Script, ScriptError, SocketHandle, Step, Surroundings,
+};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -56,11 +58,12 @@ impl Surroundings for ThreadSurroundings {
         worker.services.script_process(&worker)
     }
 
-    fn open_socket(&self) -> Result<SocketHandle, String> {
-        let worker = self.0.upgrade().ok_or("socket: the thread ends")?;
+    fn open_socket(&self) -> Result<SocketHandle, ScriptError> {
+        let worker = self.0.upgrade();
+        let worker = worker.ok_or_else(|| ScriptError::refused("socket: the thread ends"))?;
         let (thread, shared) = (worker.thread.index, worker.shared.clone());
         let opened = worker.script_sockets.open(thread, shared.settings.threads);
-        let id = opened.ok_or("socket: too many sockets are open")?;
+        let id = opened.ok_or_else(|| ScriptError::refused("socket: too many sockets are open"))?;
         let shared = Arc::downgrade(&shared);
         let close = move |id| {
             if let Some(shared) = shared.upgrade() {
@@ -105,7 +108,7 @@ async fn begin(worker: Rc<Worker>, scripts: Arc<script::Runtime>, per_thread: bo
     }
 }
 
-/// One task, from its start to its end.
+/// Runs one task of a script to its end.
 async fn task(worker: Rc<Worker>, scripts: Arc<script::Runtime>, per_thread: bool) {
     let Some(cell) = scripts.cell(per_thread, worker.thread.index) else { return };
     let begun = enter(&worker, cell).await.start_task(scripts.timeouts.task, &mut NoHost);

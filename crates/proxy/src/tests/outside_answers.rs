@@ -116,7 +116,7 @@ fn send(address: SocketAddr, text: &str) -> TcpStream {
 
 const GET: &str = "GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
 
-/// All that the client receives; nothing has come before the answer is there.
+/// The bytes that the client receives, none of which arrive before the answer from outside.
 fn outcome(world: &World, oracle: &Oracle, mut stream: TcpStream) -> String {
     oracle.until_asked(world);
     stream.set_nonblocking(true).unwrap();
@@ -153,7 +153,7 @@ fn rules_of_tcp_wait() {
     for kind in &KINDS[..4] {
         let origin = Origin::echo();
         let (mut proxy, address) = asking(*kind, Mode::Tcp, &origin);
-        // The client ends its side as it has nothing more to send.
+        // The client closes its side after the request.
         proxy.front.as_mut().unwrap().abort_on_close = false;
         proxy.back.as_mut().unwrap().abort_on_close = false;
         let world = World::new(vec![proxy]);

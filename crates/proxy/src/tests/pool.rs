@@ -86,7 +86,7 @@ fn a_parked_connection_ends_when_unused_or_closed_by_its_server() {
     // Any thread may do the job; it goes on while a connection is parked.
     let now = tended.0.unwrap();
     let again = (0..3).map(|n| {
-        engine::state::backend::pool::parking::tend_again(&world.workers[n % 2], now).is_some()
+        engine::state::backend::pool::shared::tend_again(&world.workers[n % 2], now).is_some()
     });
     assert_eq!(again.collect::<Vec<_>>(), [true, true, false]);
     assert_eq!((parked(), idle(&world)), (0, 0));
@@ -100,7 +100,7 @@ fn connections_beside_idle_ones_do_not_pile_up() {
     let world = World::new(vec![proxy]);
     (0..30).for_each(|_| drop(world.play(get(address))));
     world.until("all but a few are closed", || {
-        let most = 1 + engine::state::backend::pool::demand::SLACK;
+        let most = 1 + engine::state::backend::pool::sizing::SLACK;
         origin.served() == 30 && (1..=most).contains(&idle(&world))
     });
     let server = &world.backend("fe").servers[0];

@@ -17,7 +17,7 @@ struct Form {
     pad: Option<char>,
     /// `^`: upper case.
     upper: bool,
-    /// `#`: the other case, where there is one.
+    /// `#`: the case of letters is changed.
     swap: bool,
     width: usize,
 }
@@ -72,8 +72,8 @@ impl Form {
     }
 }
 
-/// Takes `E` or `O` off, where the conversion behind it has such a form; in the C locale that is
-/// the plain one.
+/// Skips `E` or `O` in front of conversions that have such a form, which in the C locale is the
+/// plain one.
 fn modified(text: &str) -> &str {
     let (known, rest) = match text.split_at_checked(1) {
         Some(("E", rest)) => ("cCxXyY", rest),
@@ -105,7 +105,7 @@ impl Date {
         out.extend_from_slice(rest.as_bytes());
     }
 
-    /// Appends what a conversion stands for; `false` when there is no such.
+    /// Appends the value of a conversion; `false` if the conversion does not exist.
     fn write_conversion(&self, conversion: char, out: &mut Vec<u8>) -> bool {
         let hour12 = (self.hour + 11) % 12 + 1;
         let weekday = self.weekday as u32;

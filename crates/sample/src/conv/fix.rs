@@ -139,7 +139,7 @@ fn is_valid<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
     check(&value.to_bin()?).map(Value::Bool)
 }
 
-/// Nothing is validated beyond what it takes to find the tag (manual).
+/// The message is validated only as far as needed to find the tag (manual).
 fn tag_value<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let (bytes, wanted) = (value.to_bin()?, args.int(0)?);
     let mut at = 0;

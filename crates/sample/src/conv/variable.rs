@@ -23,7 +23,7 @@ fn target(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
 
 fn set_var<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn crate::Facts) -> Option<Value<'e>> {
     let Arg::SetVar(set) = args.get(0) else { return None };
-    // Where the conditions forbid it, nothing goes on.
+    // If the conditions forbid it, the converter yields no sample.
     set.store(facts, &value).then_some(value)
 }
 

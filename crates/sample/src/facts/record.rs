@@ -92,7 +92,7 @@ pub struct TransactionRecord {
 /// A server at a path, as log formats see it.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum ServerPath {
-    /// The server has an address, or there is none.
+    /// The server has an address, or no server was chosen.
     #[default]
     None,
     /// The server has a path.

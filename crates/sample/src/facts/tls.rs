@@ -12,7 +12,7 @@ pub enum Hop {
 /// A question about a session. Answers are texts, numbers or bytes, as the manual has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsFact<'q> {
-    /// `ssl_fc`: whether there is one
+    /// `ssl_fc`: whether the connection has a TLS session
     Used,
     /// `ssl_fc_alg_keysize`
     AlgorithmBits,

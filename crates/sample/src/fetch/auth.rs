@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("http_auth_bearer", "[string]", Type::Str, REQUEST, "The token of Bearer credentials.", Call(bearer)),
 ];
 
-/// Whether the list is there is known once all sections are read.
+/// Whether the list exists is checked once all sections are read.
 fn listed(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.some_text(0) {
         Some(_) => Ok(()),

@@ -44,7 +44,7 @@ fn req_body<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     body(Side::Request, facts)
 }
 
-/// A request of which nothing is buffered.
+/// A request without buffered content.
 fn nothing<'e>(facts: &'e dyn Facts) -> Outcome<'e> {
     request(facts).map(|_| Value::Int(0))
 }
@@ -107,7 +107,8 @@ fn payload<'e>(side: Side, args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> 
     let len = usize::try_from(args.int(1).unwrap_or(0)).map_err(|_| Missing::Absent)?;
     let rest = bytes.get(offset..).ok_or(short)?;
     if len == 0 {
-        // All that comes: only complete once nothing more can, but what is there is given.
+        // All bytes of the stream: the received ones are returned, and the sample is complete once
+        // no more can arrive.
         return if rest.is_empty() { Err(short) } else { Ok(Value::Bin(Bytes::Borrowed(rest))) };
     }
     rest.get(..len).map(Value::bin).ok_or(short)

@@ -124,7 +124,7 @@ fn count<'e>(head: &'e Head, args: &'e Args) -> Outcome<'e> {
     Ok(Value::Int(count))
 }
 
-/// As an integer; one that says nothing is 0.
+/// The value as an integer; a value without digits is 0.
 fn number<'e>(found: Outcome<'e>) -> Outcome<'e> {
     let found = found?;
     let silent = found.clone().to_str().is_some_and(|text| text.is_empty());

@@ -71,8 +71,8 @@ fn part<'e>(
     }
 }
 
-/// Takes the content of a record of the handshake off the front of a stream, as far as it is there;
-/// whether that is all of it.
+/// Takes the received content of a handshake record off the front of a stream; returns whether it
+/// is complete.
 fn record<'b>(stream: &mut HelloReader<'b>, short: Missing) -> Result<(&'b [u8], bool), Missing> {
     let expected = [HANDSHAKE, 3];
     for (at, expected) in expected.iter().enumerate() {

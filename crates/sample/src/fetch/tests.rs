@@ -242,6 +242,13 @@ fn every_fetch_answers() {
 }
 
 #[test]
+fn addresses_are_found_in_headers_of_responses() {
+    let mut world = World::full();
+    world.response.as_mut().unwrap().push(b"x-to", b"192.0.2.8");
+    world.holds(&[("res.hdr_ip(x-to)", "192.0.2.8"), ("shdr_ip(x-to)", "192.0.2.8")]);
+}
+
+#[test]
 fn a_response_that_is_not_compressed_has_no_algorithm() {
     World::default().holds(&[("res.comp", "0"), ("res.comp_algo", "undefined")]);
 }

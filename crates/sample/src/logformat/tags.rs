@@ -300,7 +300,7 @@ fn retries(facts: &dyn Facts, _: Flags, out: &mut Vec<u8>) {
     number(facts, out, |record| record.retries.into());
 }
 
-/// How it ended, which is never quoted.
+/// The termination state, which is not quoted.
 fn state(facts: &dyn Facts, flags: Flags, out: &mut Vec<u8>, cookie: bool) {
     let Some(record) = record(facts) else { return flags.missing(out) };
     out.extend_from_slice(&record.termination);

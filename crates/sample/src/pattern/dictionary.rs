@@ -82,7 +82,7 @@ pub struct Dictionary {
     /// Whether rows have a value behind their key.
     two_columns: bool,
     state: Mutex<State>,
-    /// Its layers are to be merged by the background thread, which has not begun.
+    /// Whether its layers wait for the background thread to merge them.
     tidies: AtomicBool,
     itself: Weak<Dictionary>,
 }
@@ -271,7 +271,7 @@ impl Dictionary {
         self.change(|state| state.set(key, value))
     }
 
-    /// Gives one row another value: `set map #row`.
+    /// Changes the value of one row: `set map #row`.
     pub fn set_row(&self, row: u64, value: &[u8]) -> Result<(), Refusal> {
         self.change(|state| {
             let version = state.edition_of(row).ok_or(Refusal::NoEntry)?.0;
@@ -355,7 +355,7 @@ impl State {
         found.map(|(version, edition)| (*version, edition))
     }
 
-    /// A version, which is made when it has no row yet, with the views.
+    /// A version, created if it does not exist, and the views.
     fn edition(&mut self, version: u32) -> (&mut Edition, &[Arc<View>]) {
         let edition = self.editions.entry(version).or_default();
         edition.reach(&self.views);
@@ -434,7 +434,7 @@ impl State {
         all.find_map(|(version, edition)| edition.next_merge(*version, &self.views))
     }
 
-    /// A version while it is there, and whether it is the current one.
+    /// A version if it still exists, and whether it is the current one.
     fn existing(&mut self, version: u32) -> Option<(&mut Edition, bool)> {
         let shown = version == self.current;
         Some((self.editions.get_mut(&version)?, shown))

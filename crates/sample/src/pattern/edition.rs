@@ -32,7 +32,7 @@ impl Edition {
     pub(super) fn reach(&mut self, views: &[Arc<View>]) {
         for view in views.iter().skip(self.layers.len()) {
             let all = self.rows.all().collect();
-            // The rows compile: they did for the other views, or there are none.
+            // The rows are valid: they compiled for other views, or there are no rows.
             let layer = view.compile(&self.rows, all, &[]).ok().map(Arc::new);
             self.layers.push(layer.into_iter().collect());
         }

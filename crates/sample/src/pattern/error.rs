@@ -57,7 +57,7 @@ pub enum DictionaryError {
     Columns {
         /// The file.
         name: String,
-        /// Whether it has two columns here.
+        /// Whether the file has a second column.
         two: bool,
     },
     /// The file cannot be read.

@@ -36,7 +36,7 @@ impl Dictionaries {
     }
 }
 
-/// A dictionary named by an action before it is known whether anybody loads it.
+/// A dictionary that an action names, before it is known whether a rule loads it.
 #[derive(Debug)]
 pub struct LateDictionary {
     file: Box<str>,

@@ -63,7 +63,7 @@ impl View {
         self.to.ignore_case
     }
 
-    /// Whether it has values: it serves a map.
+    /// Whether patterns have values, as those of a map.
     pub fn is_map(&self) -> bool {
         self.to.values.is_some()
     }
@@ -73,8 +73,8 @@ impl View {
         shape(self.to.method, self.to.ignore_case)
     }
 
-    /// An index that can take its patterns and those of others like it; none when they are no texts
-    /// to be compared.
+    /// An index that can hold the patterns of this view and of similar views; `None` if the
+    /// patterns are no texts.
     pub(crate) fn gathering(&self) -> Option<SharedIndex> {
         SharedIndex::like(self.first.index(), self.to.ignore_case)
     }

@@ -1,4 +1,4 @@
-//! How long a search for a pattern may take, as far as its text tells.
+//! An upper bound of the time of a search, derived from the text of the pattern.
 //!
 //! Repetitions cause backtracking. A pattern whose repetitions cannot take long is searched without
 //! counting steps; for others, subjects that may take long are generated and tried, so that a
@@ -26,7 +26,7 @@ struct Node {
 
 #[derive(Debug, Clone)]
 enum NodeKind {
-    /// A character; one that it may be.
+    /// A character, one of those that match.
     Char(u8),
     /// Nothing of the subject.
     Zero,
@@ -46,7 +46,7 @@ struct Cost {
 /// The shape of a pattern.
 #[derive(Debug, Clone)]
 pub(super) struct Shape {
-    /// `None`: it has items whose cost is not known.
+    /// `None`: the pattern has items of unknown cost.
     cost: Option<Cost>,
 }
 
@@ -66,7 +66,7 @@ impl Shape {
         let Some(Cost { factor, degree, loops }) = self.cost else { return false };
         let (start, degree) = match loops {
             true => (factor.saturating_mul(GROUPS), degree.saturating_sub(2)),
-            // One pass is what any search takes.
+            // Any search takes one pass over the subject.
             false if degree <= 1 => return factor <= 64,
             false => (factor, degree),
         };
@@ -74,7 +74,7 @@ impl Shape {
         (0..degree).fold(start, |steps, _| steps.saturating_mul(length)) <= SIMPLE
     }
 
-    /// Whether a group repeats that can match in more than one way, or whether there may be one.
+    /// Whether the pattern has, or may have, a repeated group that can match in more than one way.
     pub(super) fn may_loop(&self) -> bool {
         self.cost.is_none_or(|cost| cost.loops)
     }
@@ -201,7 +201,7 @@ fn group_loops(alternatives: &[Vec<Node>]) -> bool {
     alternatives.len() > 1 || alternatives.iter().flatten().any(varies)
 }
 
-/// Reads a pattern; `None` where it has items that this does not know.
+/// Reads a pattern; `None` if it has unknown items.
 fn parse(pattern: &str) -> Option<Vec<Vec<Node>>> {
     let mut reader = PatternReader { rest: pattern.as_bytes() };
     let all = reader.alternatives(0)?;

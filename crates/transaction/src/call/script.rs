@@ -2,7 +2,7 @@
 
 use super::http_call::{CallError, HttpCall, HttpRequest};
 use engine::state::worker::{ScriptAnswer, Worker};
-use script::{Answer, ClientRequest, ClientResponse};
+use script::{Answer, ClientRequest, ClientResponse, ScriptError};
 use std::rc::Rc;
 
 /// The most bytes of a body that a script gets.
@@ -15,12 +15,12 @@ pub fn answer(worker: Rc<Worker>, request: ClientRequest) -> ScriptAnswer {
     Box::pin(async move {
         match fetch(&worker, request).await {
             Ok(response) => Answer::Response(Box::new(response)),
-            Err(message) => Answer::Failed(message),
+            Err(error) => Answer::Failed(error.to_string()),
         }
     })
 }
 
-async fn fetch(worker: &Rc<Worker>, from: ClientRequest) -> Result<ClientResponse, String> {
+async fn fetch(worker: &Rc<Worker>, from: ClientRequest) -> Result<ClientResponse, ScriptError> {
     let ClientRequest { method, url, headers, body, to, timeout } = from;
     let request = HttpRequest { method, url, headers, body, to, timeout };
     let mut call = HttpCall::start(worker, request).map_err(message)?;
@@ -28,7 +28,7 @@ async fn fetch(worker: &Rc<Worker>, from: ClientRequest) -> Result<ClientRespons
         match call.poll_response() {
             Ok(Some(head)) => break head,
             Ok(None) => call.wait(None).await,
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(ScriptError::refused(error)),
         }
     };
     let fields = head.fields().map(|field| (field.name.to_vec(), field.value.to_vec()));
@@ -38,27 +38,27 @@ async fn fetch(worker: &Rc<Worker>, from: ClientRequest) -> Result<ClientRespons
     Ok(ClientResponse { status, reason, headers, body })
 }
 
-/// The body. As in HAProxy, one that the server has cut short ends where it does.
-async fn collect(call: &mut HttpCall) -> Result<Vec<u8>, String> {
+/// The body. As in HAProxy, a body that the server has truncated is returned without an error.
+async fn collect(call: &mut HttpCall) -> Result<Vec<u8>, ScriptError> {
     let (mut body, mut piece) = (Vec::new(), [0; PIECE]);
     loop {
         match call.poll_receive(&mut piece) {
             Ok(Some(0)) | Err(CallError::Truncated) => return Ok(body),
             Ok(Some(count)) if body.len() + count > MAX_BODY => {
-                return Err("the body of the response is too large".to_owned());
+                return Err(ScriptError::refused("the body of the response is too large"));
             }
             Ok(Some(count)) => body.extend_from_slice(&piece[..count]),
             Ok(None) => call.wait(None).await,
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(ScriptError::refused(error)),
         }
     }
 }
 
-/// The message for the script, in HAProxy's words where it has some.
-fn message(error: CallError) -> String {
-    match error {
+/// The error for the script, in HAProxy's words where it has some.
+fn message(error: CallError) -> ScriptError {
+    ScriptError::Refused(match error {
         CallError::Address => "Can't use the 'dst' argument".to_owned(),
         CallError::Url => "couldn't start the httpclient".to_owned(),
         other => format!("couldn't start the httpclient: {other}"),
-    }
+    })
 }

@@ -24,7 +24,7 @@ const HEADER: &[u8] = b"early-data";
 /// Marks the request for the server if it may be a replay.
 pub(crate) fn mark_request(tx: &mut Transaction) {
     if came_early(tx) {
-        tx.early_data.told = tx.space.request.get(HEADER).is_none();
+        tx.early_data.header_added = tx.space.request.get(HEADER).is_none();
         tx.space.request.set(HEADER, b"1");
     }
 }
@@ -46,7 +46,7 @@ pub(crate) fn may_go(tx: &Transaction, way: &ConnectPlan) -> bool {
 /// Whether the request, of which this head is kept, is sent again although its server has answered
 /// 425. A client that sent the header itself handles the 425 by itself.
 pub(crate) fn may_go_later(tx: &Transaction, kept: &Head) -> bool {
-    let answerable = !tx.early_data.told && kept.get(HEADER).is_some();
+    let answerable = !tx.early_data.header_added && kept.get(HEADER).is_some();
     let wanted = |status| RetryOn::status(status).is_some_and(|event| retry::wants(tx, event));
     !answerable
         && (wanted(TOO_EARLY) || (tx.early_data.sent_by_proxy && retry::wants(tx, RetryOn::EARLY)))
@@ -69,7 +69,7 @@ pub(crate) async fn await_client_handshake(tx: &mut Transaction) -> Result<(), F
             tx.claim.iter_mut().for_each(Claim::step_back);
         }
         Box::pin(tls_wait::end(tx)).await?;
-        if let Some(kept) = tx.retry_copy.as_mut().filter(|_| tx.early_data.told) {
+        if let Some(kept) = tx.retry_copy.as_mut().filter(|_| tx.early_data.header_added) {
             kept.head_mut().remove(HEADER);
         }
     }

@@ -12,7 +12,8 @@ use rules::ScriptService;
 use sample::vars::{VarState, VarStore};
 use sample::{Facts, Name, Number, Value, VarName, Variables, WallTime};
 use script::{
-    Answer, Call, Cell, Host, HttpRequest, LocalReply, Private, Request, Script, Step, Subject,
+    Answer, Call, Cell, Host, HttpRequest, LocalReply, Private, Request, Script, ScriptError, Step,
+    Subject,
 };
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -98,7 +99,7 @@ async fn serve_tcp(
     run.host.exchange.finish(None);
 }
 
-/// Reports the failure of a service. `false`: it has not failed.
+/// Reports the failure of a service. `false`: the service has not failed.
 fn has_failed(worker: &Worker, service: &ScriptService, kind: &str, step: &Step) -> bool {
     let Step::Failed(fault) = step else { return false };
     let number = if service.per_thread { worker.thread.index as u32 + 1 } else { 0 };
@@ -119,7 +120,7 @@ struct ServiceRun<'r> {
 }
 
 impl<'r> ServiceRun<'r> {
-    /// A service that has not begun; `exchange` with whether its request has no body.
+    /// A service that has not begun: its exchange, and whether its request has no body.
     fn new(
         worker: &'r Rc<Worker>,
         cell: &'r Cell,
@@ -238,7 +239,7 @@ impl Host for ServiceHost {
         Some(&mut self.private)
     }
 
-    fn start_response(&mut self, reply: LocalReply) -> Result<(), String> {
+    fn start_response(&mut self, reply: LocalReply) -> Result<(), ScriptError> {
         let mut head = Head::default();
         reply.write_head(&mut head);
         head.remove(b"transfer-encoding");

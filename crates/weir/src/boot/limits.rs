@@ -2,6 +2,7 @@
 
 use crate::cli::Options;
 use crate::complain;
+use crate::start_error::StartError;
 use config::Model;
 use config::model::{CpuMap, Process, Seat, SpliceOptions, Tune};
 use settings::splice::PipeLimits;
@@ -20,7 +21,7 @@ pub(super) fn connections(
     model: &Model,
     options: &Options,
     listeners: usize,
-) -> Result<u32, String> {
+) -> Result<u32, StartError> {
     let (process, spliced) = (&model.global.process, splices(model, options));
     // A pipe has two ends.
     let asked_pipes = process.maxpipes.filter(|_| spliced).map_or(0, |pipes| 2 * u64::from(pipes));
@@ -62,16 +63,16 @@ pub(super) fn idle(tune: &Tune) -> (i32, i32) {
 }
 
 /// Raises the descriptor limit and returns the new one.
-fn raise(process: &Process, wanted: u64) -> Result<u64, String> {
+fn raise(process: &Process, wanted: u64) -> Result<u64, StartError> {
     let allowed = sys::process::raise_descriptor_limit(wanted);
     if allowed >= wanted {
         return Ok(allowed);
     }
-    let text = format!("Cannot raise FD limit to {wanted}, limit is {allowed}.");
+    let error = StartError::Descriptors { wanted, allowed };
     if !process.lax_limits {
-        return Err(text);
+        return Err(error);
     }
-    complain(&format!("[WARNING]  ({}) : [haproxy.main()] {text}\n", std::process::id()));
+    complain(&format!("[WARNING]  ({}) : [haproxy.main()] {error}\n", std::process::id()));
     Ok(allowed)
 }
 

@@ -1,6 +1,6 @@
 //! Listening sockets, opened before privileges are dropped. Never accepts.
 
-use super::predecessors::Predecessors;
+use super::old_processes::Predecessors;
 use super::socket_files::{self, SocketFiles, UnixSocketError};
 use crate::complain;
 use config::model::{Address, Bind, BindAddress, BindOptions, Front, Global, Mode, UnixAccess};

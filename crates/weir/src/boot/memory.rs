@@ -5,6 +5,7 @@
 //! reused by the others.
 
 use super::super::cli::Options;
+use super::super::start_error::StartError;
 use settings::memory::Budget;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -30,7 +31,7 @@ static BESIDE: AtomicU64 = AtomicU64::new(0);
 /// Whether the budget counts address space.
 static COUNTS_ADDRESSES: AtomicBool = AtomicBool::new(false);
 
-/// The size of a process that counts address space. Opened while `/proc` is there.
+/// The size of a process that counts address space. Opened before `chroot` hides `/proc`.
 static SIZE: OnceLock<File> = OnceLock::new();
 
 /// The budget, if a limit applies to the process, which has yet to start its `threads`.
@@ -41,7 +42,7 @@ pub(super) fn budget(
     options: &Options,
     limit: Option<u64>,
     threads: usize,
-) -> Result<Option<Budget>, String> {
+) -> Result<Option<Budget>, StartError> {
     let (virtual_bytes, resident) = pages().unwrap_or_default();
     epoch::advance().ok();
     BESIDE.store(resident.saturating_sub(read(stats::resident::read())), Relaxed);
@@ -53,13 +54,8 @@ pub(super) fn budget(
     };
     if let Some(own) = own.filter(|own| *own < base + LEAST) {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-        return Err(format!(
-            "A memory limit of {} MB leaves too little: {} MB are in use at the start, and at least \
-             {} MB more are needed.",
-            mib(own),
-            mib(base),
-            mib(LEAST)
-        ));
+        let (limit, used, least) = (mib(own), mib(base), mib(LEAST));
+        return Err(StartError::Memory { limit, used, least });
     }
     let own = own.map(|limit| Budget { limit, base, measure: used });
     let mapped = virtual_bytes.saturating_sub(unused()) + threads as u64 * THREAD;

@@ -123,7 +123,7 @@ pub(super) fn dynamic_server(
     words: &[String],
     tls: (&model::TlsProcess, &tls::Store),
     base: &ServerBase,
-) -> Result<settings::Server, String> {
+) -> Result<settings::Server, config::DynamicServerError> {
     let check = &backend.settings.check;
     let host = config::Host {
         name: backend.proxy.name(),

@@ -3,7 +3,7 @@
 use crate::{PATIENCE, complain};
 use config::Scripts;
 use sample::{ParseContext, ScriptAction, ScriptFunction, ScriptNames};
-use script::{Loader, Runtime, Settings, Surroundings, Timeouts};
+use script::{LoadError, Loader, Runtime, Settings, Surroundings, Timeouts};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -29,8 +29,8 @@ impl ScriptLoader {
     /// Completes the states of all threads.
     ///
     /// # Errors
-    /// The message for the user.
-    pub(crate) fn finish(&self, model: &config::Model) -> Result<(), String> {
+    /// The scripts are at fault, or memory is short.
+    pub(crate) fn finish(&self, model: &config::Model) -> Result<(), LoadError> {
         let (tune, times) = (&model.global.lua, Timeouts::default());
         let settings = Settings {
             instructions: tune.forced_yield.unwrap_or(SLICE),
@@ -52,8 +52,8 @@ impl ScriptLoader {
 /// Runs the functions of `core.register_init`.
 ///
 /// # Errors
-/// The message for the user.
-pub(super) fn initialize() -> Result<(), String> {
+/// The first function that fails.
+pub(super) fn initialize() -> Result<(), LoadError> {
     let pause = |span| sys::clock::sleep(Duration::from_millis(span));
     runtime().map_or(Ok(()), |runtime| runtime.init(pause))
 }
@@ -61,12 +61,11 @@ pub(super) fn initialize() -> Result<(), String> {
 /// TLS of the sockets of scripts: as in HAProxy, certificates of servers are not verified.
 ///
 /// # Errors
-/// The message for the user.
-pub(super) fn encryption(model: &config::Model) -> Result<settings::Encryption, String> {
+/// The TLS library refuses the settings.
+pub(super) fn encryption(model: &config::Model) -> Result<settings::Encryption, tls::SetupError> {
     let settings = tls::ServerSettings { verify: false, reuse: true, ..Default::default() };
     let connector =
-        tls::Connector::new(settings, model.global.tls.defaults, &model.store, &NoFiles)
-            .map_err(|error| error.to_string())?;
+        tls::Connector::new(settings, model.global.tls.defaults, &model.store, &NoFiles)?;
     let (connector, name) = (Arc::new(connector), settings::ServerName::None);
     Ok(settings::Encryption { connector, name, alpn: None })
 }
@@ -109,7 +108,7 @@ impl ScriptNames for ScriptLoader {
 
 impl Scripts for ScriptLoader {
     fn prepend_path(&self, path: &str, variable: &str) -> Result<(), String> {
-        self.0.prepend_path(path, variable)
+        self.0.prepend_path(path, variable).map_err(|error| error.to_string())
     }
 
     fn load(
@@ -119,7 +118,7 @@ impl Scripts for ScriptLoader {
         per_thread: bool,
         context: &ParseContext<'_>,
     ) -> Result<(), String> {
-        self.0.load(file, args, per_thread, context)
+        self.0.load(file, args, per_thread, context).map_err(|error| error.to_string())
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A start that fails must leave the sockets of the serving process at the paths of their clients.
 
+use crate::start_error::StartError;
 use config::model::UnixAccess;
 use std::fmt;
 use std::io;
@@ -66,12 +67,12 @@ impl SocketFiles {
     ///
     /// # Errors
     /// A file cannot be renamed. Files before it are renamed.
-    pub(super) fn publish(&mut self) -> Result<(), String> {
+    pub(super) fn publish(&mut self) -> Result<(), StartError> {
         for (fresh, path) in std::mem::take(&mut self.waiting) {
             if let Err(error) = std::fs::rename(&fresh, &path) {
                 let _ = std::fs::remove_file(&fresh);
-                let why = super::listeners::words(&error);
-                return Err(format!("Cannot rename UNIX socket to {} ({why})", path.display()));
+                let reason = super::listeners::words(&error);
+                return Err(StartError::SocketFile { path, reason });
             }
         }
         Ok(())
@@ -150,7 +151,7 @@ mod tests {
         assert!(make().publish().is_ok() && !fresh.exists());
         let mut files = SocketFiles::default();
         files.add(directory.join("absent"), &path);
-        let error = files.publish().expect_err("there is no such file");
+        let error = files.publish().expect_err("there is no such file").to_string();
         assert!(error.contains("Cannot rename UNIX socket to "), "{error}");
         std::fs::remove_dir_all(&directory).expect("its own directory");
     }

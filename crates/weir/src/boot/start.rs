@@ -1,12 +1,13 @@
 //! Starting and ending the process. Never touches a connection.
 
-use super::console::{self, Console};
 use super::listeners::{Opener, Pool};
-use super::predecessors::{self, Predecessors};
+use super::old_processes::{self, Predecessors};
+use super::runtime_sockets::{self, Console};
 use super::socket_files::SocketFiles;
 use super::{greeting, limits, logs, memory, peers, proxies, scripts, takeover};
 use crate::cli::Options;
 use crate::master::watch;
+use crate::start_error::StartError;
 use crate::{complain, fail, signals};
 use config::Model;
 use config::data_plane::{Builder, Machine};
@@ -67,7 +68,7 @@ pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
         prepared.opener.give_up();
         return fail(&format!("[haproxy.main()] {error}"));
     }
-    predecessors::dismiss(options);
+    old_processes::dismiss(options);
     prepared.serve(options, place)
 }
 
@@ -108,24 +109,24 @@ impl Prepared {
         said: &str,
         (pool, before): (Pool, Predecessors),
     ) -> Result<Self, Vec<String>> {
-        scripts::initialize().map_err(|text| vec![text])?;
-        let main = |text: String| vec![format!("[haproxy.main()] {text}")];
+        scripts::initialize().map_err(|error| vec![error.to_string()])?;
+        let main = |error: &dyn std::fmt::Display| vec![format!("[haproxy.main()] {error}")];
         if let Some(mib) = options.memory_mib {
             sys::process::limit_memory(memory::most_address_space(u64::from(mib) << 20))
-                .map_err(|error| main(format!("Cannot limit memory to {mib} MB: {error}")))?;
+                .map_err(|error| main(&format_args!("Cannot limit memory to {mib} MB: {error}")))?;
         }
         let replaces = !pool.is_empty() || !options.old_pids.is_empty();
         let mut opener = Opener::with(pool, before);
-        namespaces(&model, &mut opener).map_err(|error| main(error.to_string()))?;
-        let maxconn =
-            limits::connections(&model, options, proxies::listeners(&model)).map_err(main)?;
+        namespaces(&model, &mut opener).map_err(|error| main(&error))?;
+        let maxconn = limits::connections(&model, options, proxies::listeners(&model))
+            .map_err(|error| main(&error))?;
         let mut errors = Vec::new();
         limits::proxies(&mut model, options);
         if options.no_reuse_port && !model.global.process.noreuseport {
             forbid_shards(&mut model);
         }
         warn_of_slow_expressions();
-        let known = (console::certificates(&model), console::bases(&model));
+        let known = (runtime_sockets::certificates(&model), runtime_sockets::bases(&model));
         let mut handles = OsHandles::default();
         let mut from = std::mem::take(&mut model.proxies);
         let mut builder = Builder::new(&model.global, machine());
@@ -140,7 +141,7 @@ impl Prepared {
         let peers = peers::sections(&model, &mut builder, replaces, open, &mut errors);
         let settings = Process { peers, ..builder.process(&model) };
         let (runtime, console) =
-            console::open(&model, (options, said), known, &mut opener, &mut errors);
+            runtime_sockets::open(&model, (options, said), known, &mut opener, &mut errors);
         let limit = model.global.tune.memory_limit;
         let threads = model.global.process.threads.count();
         let mut found = Ok(None);
@@ -149,7 +150,7 @@ impl Prepared {
         }
         if let Err(error) = found {
             opener.give_up();
-            return Err(main(error));
+            return Err(main(&error));
         }
         if errors.is_empty() {
             opener.close_rest();
@@ -166,8 +167,7 @@ impl Prepared {
             });
         }
         opener.give_up();
-        errors
-            .push(main("Some protocols failed to start their listeners! Exiting.".into()).concat());
+        errors.push(main(&"Some protocols failed to start their listeners! Exiting.").concat());
         Err(errors)
     }
 
@@ -214,7 +214,7 @@ impl Prepared {
             // A worker without its master is out of reach, and the next worker could share its
             // ports. Where the system lacks this signal, the worker goes on.
             let _ = sys::process::die_with_parent();
-            let console = console::to_master(channel);
+            let console = runtime_sockets::to_master(channel);
             self.runtime.sockets.push(console.socket.clone());
             self.console.push(console);
             // The master has set its own address and that of this process.
@@ -230,7 +230,7 @@ impl Prepared {
         let (memory, buffer_limit) = (self.memory, buffers(&settings, self.memory));
         let settings = Process { memory, buffer_limit, ..settings };
         let shared = proxy::build(settings, self.proxies, handles, sys::clock::monotonic());
-        sample::vars::mentions::complete();
+        sample::vars::references::complete();
         if let Some(scripts) = scripts::runtime() {
             let _ = shared.scripts.set(scripts);
             match scripts::encryption(model) {
@@ -340,22 +340,20 @@ pub(super) fn is_daemon(model: &Model, options: &Options) -> bool {
 
 /// Goes to the background if it is to; the parent writes the pid file then, so that a
 /// caller that waits for its end finds the file.
-pub(super) fn background(model: &Model, options: &Options) -> Result<(), String> {
-    let explain = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+pub(super) fn background(model: &Model, options: &Options) -> Result<(), StartError> {
     if is_daemon(model, options) {
         let note = |child| pid_file(model, options).map_or(Ok(()), |path| write_pid(path, child));
         let parent = |child| match note(child) {
             Ok(()) => 0,
-            Err(text) => {
+            Err(error) => {
                 // The process has served nothing yet: the child ends with it.
                 let _ = sys::signal::send(child as i32, sys::signal::TERM);
-                fail(&format!("[haproxy.main()] {text}"));
+                fail(&format!("[haproxy.main()] {error}"));
                 1
             }
         };
-        sys::process::daemonize(parent).map_err(explain("Cannot fork"))?;
-        sys::process::detach_standard_streams()
-            .map_err(explain("Cannot detach from the terminal"))?;
+        sys::process::daemonize(parent).map_err(StartError::Fork)?;
+        sys::process::detach_standard_streams().map_err(StartError::Detach)?;
     }
     Ok(())
 }
@@ -371,15 +369,15 @@ fn pid_file<'a>(model: &'a Model, options: &'a Options) -> Option<&'a PathBuf> {
 
 /// Gives up privileges in a copy of this process, so that a start that fails at this step has
 /// changed nothing yet: no socket file, no pid file, no process before it.
-fn rehearse(model: &Model) -> Result<(), String> {
+fn rehearse(model: &Model) -> Result<(), StartError> {
     let process = &model.global.process;
     if process.chroot.is_none() && process.uid.is_none() && process.gid.is_none() {
         return Ok(());
     }
-    let explain = |error: io::Error| format!("Cannot fork: {error}");
-    match sys::fork::run_in_fork(|| confine(model).err().unwrap_or_default()).map_err(explain)? {
+    let message = || confine(model).err().map(|error| error.to_string()).unwrap_or_default();
+    match sys::fork::run_in_fork(message).map_err(StartError::Fork)? {
         text if text.is_empty() => Ok(()),
-        text => Err(text),
+        text => Err(StartError::Rehearsal(text)),
     }
 }
 
@@ -401,19 +399,17 @@ fn unsafe_identity(model: &Model) -> Option<&'static str> {
 }
 
 /// Gives up privileges.
-fn confine(model: &Model) -> Result<(), String> {
+fn confine(model: &Model) -> Result<(), StartError> {
     let process = &model.global.process;
-    let explain = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     if let Some(path) = &process.chroot {
         sys::process::chroot(path)
-            .map_err(|error| format!("Cannot chroot({}): {error}", path.display()))?;
+            .map_err(|error| StartError::Chroot { path: path.clone(), error })?;
     }
     if !process.insecure_setuid {
-        // Where the system does not know it, there is nothing to lock.
+        // Systems without this call have no privileges to lock.
         let _ = sys::process::set_no_new_privileges();
     }
-    sys::process::drop_privileges(process.uid, process.gid)
-        .map_err(explain("Cannot change user"))?;
+    sys::process::drop_privileges(process.uid, process.gid).map_err(StartError::User)?;
     if process.dumpable
         && let Err(error) = sys::process::allow_core_dumps()
     {
@@ -426,9 +422,9 @@ fn confine(model: &Model) -> Result<(), String> {
 }
 
 /// Writes a pid file.
-pub(super) fn write_pid(path: &Path, pid: u32) -> Result<(), String> {
+pub(super) fn write_pid(path: &Path, pid: u32) -> Result<(), StartError> {
     std::fs::write(path, format!("{pid}\n"))
-        .map_err(|error| format!("Cannot create pidfile {}: {error}", path.display()))
+        .map_err(|error| StartError::PidFile { path: path.to_owned(), error })
 }
 
 /// Runs all workers; returns when the last has ended.
@@ -520,7 +516,7 @@ fn employ(
     plan: &Plan,
     clock_correction: &Arc<ClockCorrection>,
 ) {
-    // A task that panics is the scheduler's; what panics around them takes the thread along.
+    // The scheduler handles a task that panics; a panic outside of tasks ends the thread.
     let run = AssertUnwindSafe(|| work(index, shared, plan, clock_correction));
     let panicked = |_| Err(io::Error::other("it has panicked"));
     let result = std::panic::catch_unwind(run).unwrap_or_else(panicked);

@@ -6,6 +6,7 @@
 //! permitted.
 
 use super::master_state::Child;
+use std::fmt;
 use std::io::ErrorKind;
 use sys::signal;
 
@@ -20,18 +21,35 @@ pub(crate) fn is_possible(child: &Child) -> bool {
     child.channel >= 0 || !sent.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
 }
 
+/// A signal that the system forbids to send.
+#[derive(Debug)]
+pub(crate) struct SignalError {
+    number: i32,
+    pid: u32,
+    error: std::io::Error,
+}
+
+impl fmt::Display for SignalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, pid, error } = self;
+        let name = sys::fork::signal_name(*number);
+        write!(f, "Cannot send signal {number} ({name}) to process {pid}: {error}")
+    }
+}
+
+impl std::error::Error for SignalError {}
+
 /// Delivers a signal. A process that has ended already needs none.
 ///
 /// # Errors
-/// An alert: the system forbids the signal, and the process does not take it over its socket.
-pub(crate) fn deliver(child: &Child, number: i32) -> Result<(), String> {
+/// The system forbids the signal, and the process does not take it over its socket.
+pub(crate) fn deliver(child: &Child, number: i32) -> Result<(), SignalError> {
     let pid = child.process.pid;
     let Err(error) = signal::send(pid as i32, number) else { return Ok(()) };
     if error.kind() != ErrorKind::PermissionDenied || confirmed(child.channel, number) {
         return Ok(());
     }
-    let name = sys::fork::signal_name(number);
-    Err(format!("Cannot send signal {number} ({name}) to process {pid}: {error}"))
+    Err(SignalError { number, pid, error })
 }
 
 /// Whether a worker confirms that it raises a signal, or ends by it.

@@ -158,7 +158,8 @@ impl Record {
     #[must_use]
     pub(crate) fn signal(&self, number: i32, which: impl Fn(&Child) -> bool) -> Vec<String> {
         let chosen = self.children.iter().filter(|child| which(child));
-        chosen.filter_map(|child| delivery::deliver(child, number).err()).collect()
+        let failed = chosen.filter_map(|child| delivery::deliver(child, number).err());
+        failed.map(|error| error.to_string()).collect()
     }
 
     fn text(&self, pid: u32) -> String {

@@ -2,6 +2,7 @@
 
 use super::master_state::Record;
 use super::watch;
+use crate::start_error::StartError;
 use admin::master::ProcessKind;
 use config::Model;
 use config::model::Program;
@@ -15,14 +16,15 @@ use sys::fork::ForkSide;
 ///
 /// # Errors
 /// A program cannot be started; those before it have been ended again.
-pub(crate) fn start_all(model: &Model, record: &Record) -> Result<Vec<(u32, String)>, String> {
+pub(crate) fn start_all(model: &Model, record: &Record) -> Result<Vec<(u32, String)>, StartError> {
     let mut started: Vec<(u32, String)> = Vec::new();
     for program in model.programs.iter().filter(|program| !stays(program, record)) {
         match start(program, model) {
             Ok(pid) => started.push((pid, program.name.to_string())),
             Err(error) => {
                 end(&started);
-                return Err(format!("Cannot start program '{}': {error}", program.name));
+                let name = program.name.to_string();
+                return Err(StartError::Program { name, error });
             }
         }
     }

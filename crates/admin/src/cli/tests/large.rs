@@ -46,7 +46,7 @@ fn pieces(bench: &Bench, line: &str, mut between: impl FnMut(&str)) {
     }
 }
 
-/// How many pieces there are, how many lines in the longest, and all of them.
+/// The number of pieces, the number of lines of the longest piece, and all lines.
 fn counted(bench: &Bench, line: &str) -> (usize, usize, String) {
     let (mut count, mut longest, mut all) = (0, 0, String::new());
     pieces(bench, line, |piece| {

@@ -131,7 +131,8 @@ struct ProxyRows<'a> {
 }
 
 impl ProxyRows<'_> {
-    /// Writes them into the proxy's object, which has begun if it is `open`; whether it still is.
+    /// Writes the figures into the proxy's object; `open`: whether the object has begun. Returns
+    /// whether the object is still open.
     fn write(&self, json: &mut Json, mut open: bool) -> bool {
         if let Some(first) = self.rows.first().filter(|_| !open) {
             json.open('{');

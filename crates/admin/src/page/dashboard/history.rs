@@ -14,7 +14,7 @@ const FRONTENDS: [Chart; 2] = [("traffic", 2..4), ("errors", 4..6)];
 /// Charts of a proxy.
 const PROXY: [Chart; 4] = [("rate", 0..1), ("latency", 1..4), ("load", 4..6), ("errors", 6..10)];
 
-/// How far the history has come.
+/// The progress of the history's output.
 pub(super) struct History {
     scope: Vec<String>,
     json: Json,

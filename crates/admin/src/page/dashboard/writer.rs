@@ -76,7 +76,7 @@ impl Json {
         self.follows = true;
     }
 
-    /// Has what is written meanwhile appended to `out`.
+    /// Appends the output of `fill` to `out`.
     pub(super) fn onto(&mut self, out: &mut String, fill: impl FnOnce(&mut Self)) {
         std::mem::swap(&mut self.out, out);
         fill(self);

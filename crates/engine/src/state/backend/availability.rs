@@ -1,4 +1,4 @@
-//! Whether a backend has a usable server, and for how long it had none.
+//! The availability of a backend: whether it has a usable server, and the time without one.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};

@@ -3,7 +3,7 @@
 //! A move writes these cache lines that another thread reads or writes: the receiver's inbox, the
 //! lines of the records (24 bytes each), and the two of a message to its mailbox (the queue's tail
 //! and the message); if the receiver sleeps, also its `parked` flag and an eventfd. The decision
-//! writes none: it reads the counts and the heartbeat of one other thread.
+//! writes no shared memory: it reads the counts and the heartbeat of one other thread.
 
 use crate::state::backend::check_record::{EarlyCheck, Record};
 use reactor::{Heartbeat, Mailbox, TaskId, Wake};

@@ -13,17 +13,17 @@
 //! one, else asks a thread that has some (`takeover` in `proxy`). So threads take no lock and move
 //! no connection while each has enough of its own.
 
-pub mod demand;
-pub mod parking;
+pub mod shared;
+pub mod sizing;
 
 use crate::state::backend::server_connection::ServerConn;
 use crate::state::runtime::ProxySection;
 use crate::state::runtime::Shared;
 use crate::state::thread_handle::{LocalServer, ServerRef};
 use crate::state::worker::Worker;
-use demand::{Demand, SLACK};
-pub(crate) use parking::{Parked, SharedPool};
 use reactor::{TaskId, Tick, Wake};
+pub(crate) use shared::{Parked, SharedPool};
+use sizing::{Demand, SLACK};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use stdx::{AppendList, prefetch};
@@ -125,7 +125,7 @@ impl IdlePool {
             resting: Cell::new(false),
             bounds: shared.settings.idle_descriptors,
             used: Cell::new(0),
-            period: delays.min().unwrap_or(parking::TENDED_MS),
+            period: delays.min().unwrap_or(shared::TENDED_MS),
         }
     }
 
@@ -286,7 +286,7 @@ impl IdlePool {
     ) -> bool {
         let server = worker.backend_at(backend).and_then(|backend| backend.server(slot));
         let idle = server.and_then(|server| self.take(&server, wanted));
-        idle.is_some_and(|connection| parking::park(worker, *connection))
+        idle.is_some_and(|connection| shared::park(worker, *connection))
     }
 
     /// Where purges are due, drops or parks half of the connections that no request has needed
@@ -312,7 +312,7 @@ impl IdlePool {
             let surplus = shelf.unneeded.div_ceil(2).min(shelf.connections.len());
             for connection in shelf.connections.drain(..surplus) {
                 if parks {
-                    parking::park(worker, *connection);
+                    shared::park(worker, *connection);
                 }
             }
             shelf.recount();

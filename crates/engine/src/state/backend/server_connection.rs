@@ -108,7 +108,7 @@ impl ServerConn {
         this
     }
 
-    /// Detaches an idle connection from its thread; `None` if its server has closed it.
+    /// Detaches an idle connection from its thread; `None` if the server has closed the connection.
     pub(crate) fn park(mut self) -> Option<Parked> {
         if self.is_spoilt() || !self.socket.is_settled() {
             return None;

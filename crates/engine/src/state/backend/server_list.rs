@@ -66,7 +66,7 @@ impl Servers {
         self.iter().next().is_none()
     }
 
-    /// How many slots there are, those of deleted servers included.
+    /// The number of slots, including those of deleted servers.
     pub fn slots(&self) -> usize {
         self.listed.len()
     }

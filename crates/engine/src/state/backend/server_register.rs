@@ -14,9 +14,9 @@ pub enum Refusal {
     Static,
     /// Rules or other servers refer to the server.
     Referenced,
-    /// It is not in maintenance.
+    /// The server is not in maintenance.
     InService,
-    /// It still has connections or requests.
+    /// The server still has connections or requests.
     Busy,
 }
 

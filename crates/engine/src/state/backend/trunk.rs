@@ -54,7 +54,7 @@ impl std::fmt::Debug for Trunk {
 pub struct Asker {
     /// The client.
     pub client: u64,
-    /// It is the client's first request.
+    /// Whether this is the client's first request.
     pub first: bool,
     /// `http-reuse` of the backend.
     pub policy: Reuse,
@@ -284,7 +284,7 @@ impl Trunks {
     }
 
     /// Has a task woken when a connection that this client may use has been made; returns that
-    /// connection. `None`: none is being made.
+    /// connection. `None`: no connection is being made.
     pub fn await_next(&self, server: &LocalServer, asker: Asker, task: TaskId) -> Option<Coming> {
         let (place, key) = (place(server), asker.key);
         let shared = match asker.policy {

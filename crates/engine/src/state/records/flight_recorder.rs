@@ -111,7 +111,7 @@ impl Flight {
         self.status >= 500 || self.bad_request || ended
     }
 
-    /// Nanoseconds from one of the moments to another; `None` if one was not reached.
+    /// Nanoseconds from one moment to another; `None` if one of them was not reached.
     pub fn span(&self, from: usize, to: usize) -> Option<u64> {
         let (from, to) = (self.moments[from], self.moments[to]);
         (from != 0 && to != 0).then(|| to.saturating_sub(from))

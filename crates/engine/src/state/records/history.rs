@@ -88,7 +88,7 @@ impl History {
     }
 }
 
-/// Whether the proxy has something to draw: one that only holds a stick table has nothing.
+/// Whether the proxy has charts: a proxy that only holds a stick table has none.
 fn is_drawn(proxy: &ProxySection) -> bool {
     let serves = proxy.back.as_ref().is_some_and(|back| back.servers.slots() > 0);
     !proxy.settings.disabled && (proxy.front.is_some() || serves)

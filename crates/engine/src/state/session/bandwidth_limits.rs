@@ -66,7 +66,7 @@ impl BandwidthLimits {
 }
 
 impl StreamLimit {
-    /// Whether a rule has enabled it.
+    /// Whether a rule has enabled the limit.
     pub fn is_on(&self) -> bool {
         !matches!(*self.limit.borrow(), EnabledLimit::Off)
     }

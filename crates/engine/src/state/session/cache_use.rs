@@ -74,7 +74,7 @@ pub struct CacheUse {
     pub fetch: Option<(Arc<Cache>, FetchTicket)>,
     /// The validation to begin once the rules have come to their end.
     pub background: Option<Box<BackgroundValidation>>,
-    /// Whether the request has waited for the fetch of another one: it does so once.
+    /// Whether the request has waited for the fetch of another request, which it does at most once.
     pub has_waited: bool,
     /// The request, as the first cache has seen it.
     first: Option<CachedRequest>,

@@ -294,7 +294,8 @@ impl Client {
         self.proxy.front.settings.idle_close_on_response
     }
 
-    /// Whether the soft stop ends it now, or an operator has shut its frontend down.
+    /// Whether the client has to end now, because of the soft stop or a frontend that was shut
+    /// down.
     pub fn must_end(&self) -> bool {
         self.is_frontend_shut()
             || self.last_moment().is_some_and(|last| last.is_due(self.worker.thread.tick()))
@@ -338,7 +339,7 @@ impl Client {
     }
 
     /// Reads more into the buffer that it holds; 0 at the end of the stream, and when the buffer is
-    /// full. Gives the buffer back if nothing has come.
+    /// full. Returns the buffer to the pool if it is empty.
     pub fn read(&mut self) -> io::Result<usize> {
         let result = self.socket.recv(self.input.space());
         if let Ok(count) = &result {
@@ -446,7 +447,7 @@ impl Drop for Client {
 }
 
 impl Client {
-    /// Whether other tasks run before its next request, which has arrived already.
+    /// Whether the client yields to other tasks before its next request, which has arrived already.
     pub fn has_had_its_share(&self) -> bool {
         let more = !self.input.is_empty() || self.socket.is_readable();
         more && self.requests.is_multiple_of(SHARE)
@@ -463,7 +464,7 @@ impl Client {
     }
 }
 
-/// When an idle client is closed.
+/// The deadline at which an idle client is closed.
 pub fn idle_deadline(client: &Client) -> Option<Tick> {
     let timeouts = &client.proxy.settings.timeouts;
     let first = client.requests == 0;

@@ -54,12 +54,12 @@ impl ClientMux {
         self.session.inspect(StreamMux::is_h3)
     }
 
-    /// Whether it has so many streams under way that other connections go first.
+    /// Whether the connection has so many streams under way that other connections have precedence.
     pub fn is_crowded(&self) -> bool {
         self.under_way.get() >= URGENT
     }
 
-    /// How many streams it has under way.
+    /// The number of streams under way.
     pub fn under_way(&self) -> u32 {
         self.under_way.get()
     }

@@ -29,7 +29,7 @@ impl PasswordClaim {
         Self { password: password.clone(), given: given.to_vec() }
     }
 
-    /// Whether it is; takes milliseconds.
+    /// Whether the password is right; the computation takes milliseconds.
     fn holds(&self) -> bool {
         self.password.verify(&self.given)
     }
@@ -67,7 +67,7 @@ impl PasswordCheck {
         Self { claim, answer: None }
     }
 
-    /// Has the claim verified: on this thread where there is no other one for it.
+    /// Has the claim verified by the worker for passwords, or on this thread without such a worker.
     fn begin(&self, scope: &RuleScope<'_>) -> Arc<AtomicU8> {
         let (worker, answer) = (scope.worker, Arc::new(AtomicU8::new(PENDING)));
         let waiter = Waiter::current(&worker.thread);

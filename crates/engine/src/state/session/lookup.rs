@@ -35,7 +35,8 @@ impl AddressLookup {
         Self { resolvers, name: name.into(), family, variable, ask: None }
     }
 
-    /// Sends the look-up to the task of its section; `None`: it has no result.
+    /// Sends the look-up to the task of its section; `None`: the section does not exist, or the
+    /// name is invalid.
     fn begin(&self, scope: &RuleScope<'_>) -> Option<Arc<NameQuery>> {
         let worker = scope.worker;
         let mut all = worker.shared.resolvers.iter();

@@ -123,8 +123,8 @@ pub enum OutsideAnswer {
 
 /// An answer on its way.
 pub trait PendingAnswer {
-    /// Looks whether the answer is there, and applies it. The task that waits calls this at once
-    /// and at each of its wake-ups, which may be spurious.
+    /// Checks whether the answer has arrived, and applies it. The task that waits calls this at
+    /// once and at each of its wake-ups, which may be spurious.
     fn poll(&mut self, context: &mut Context<'_>, scope: &mut RuleScope<'_>)
     -> Poll<OutsideAnswer>;
 }
@@ -190,6 +190,6 @@ impl std::fmt::Debug for AwaitedAnswer {
 
 /// An asker of `Action::Ask`: a policy agent, a script, a call to another server.
 pub trait OutsideAsker {
-    /// Begins to ask about a message; `None`: there is nothing to wait for.
+    /// Begins to ask about a message; `None`: the asker needs no answer.
     fn ask(&self, scope: &mut RuleScope<'_>) -> Option<Box<dyn PendingAnswer>>;
 }

@@ -61,7 +61,7 @@ pub struct QuicLine {
     sockets: Option<Arc<QuicSockets>>,
     identity: OnceLock<QuicIdentity>,
     queues: Vec<StrayQueue>,
-    /// Processes before this one, each with its number; those that have ended are left out.
+    /// Running processes before this one, each with its number.
     predecessors: Mutex<Vec<(u8, Handle)>>,
     /// Another process receives the datagrams of new connections.
     has_successor: AtomicBool,
@@ -83,13 +83,14 @@ impl QuicLine {
         }
     }
 
-    /// Its identity; the first thread that asks draws it, if the process has got none.
+    /// The identity of the process; the first thread that needs it draws it, unless another process
+    /// has handed one over.
     pub fn identity(&self, draw: impl FnOnce() -> QuicIdentity) -> &QuicIdentity {
         self.identity.get_or_init(draw)
     }
 
-    /// Its sockets, each with its threads, of which the first one receives; empty: one socket for
-    /// all threads.
+    /// The sockets of the listener, each with its threads, the first of which receives; empty: one
+    /// socket for all threads.
     pub fn sockets(&self) -> &[(Handle, Vec<u16>)] {
         self.sockets.as_ref().map_or(&[], |sockets| &sockets.sockets)
     }

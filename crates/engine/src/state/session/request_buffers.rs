@@ -60,8 +60,8 @@ pub struct Notes {
     pub journal: Journal,
     /// Method and URI, for the recorder; begun anew by each transaction.
     pub line: Text,
-    /// The head of the request, as [`crate::transaction::retry::stash_head`] has laid it by; or of
-    /// another one.
+    /// The head of the request, as [`crate::transaction::retry::stash_head`] has stored it, or the
+    /// head of an earlier request.
     pub request: Head,
     /// Whether any of the following is in use; unused fields are not cleared.
     pub used: bool,
@@ -85,7 +85,7 @@ pub struct Notes {
     pub stores: Vec<Pending>,
     /// `unique-id-format`, built at first use.
     pub unique_id: OnceCell<Vec<u8>>,
-    /// It is being built.
+    /// Whether `unique-id-format` is being evaluated, so that it cannot contain itself.
     pub naming: Cell<bool>,
     /// `set-src`: the client's address, when a rule has changed it.
     pub source: Option<SocketAddr>,
@@ -181,8 +181,8 @@ impl Notes {
     }
 }
 
-/// A workspace on loan. Held whenever its transaction runs; given back while it waits, if nothing
-/// in it is needed.
+/// A workspace on loan. The transaction holds it while it runs, and returns it while it waits,
+/// unless its content is needed.
 #[derive(Debug)]
 pub struct Lease(Option<Box<Workspace>>);
 
@@ -280,7 +280,7 @@ pub fn chunks(input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> Chunks {
     }
 }
 
-/// Whether the empty line behind the trailers is there.
+/// Whether the empty line behind the trailers has arrived.
 fn ends_trailers(trailers: &[u8]) -> bool {
     let mut lines = trailers.split_inclusive(|byte| *byte == b'\n');
     lines.any(|line| line == b"\r\n" || line == b"\n")
@@ -293,6 +293,6 @@ pub struct Chunks {
     pub complete: bool,
     /// Bytes of the last chunk that are announced and not there.
     pub missing: usize,
-    /// Where the trailers begin, once all is there.
+    /// The offset of the trailers, once all payload has arrived.
     pub trailers: usize,
 }

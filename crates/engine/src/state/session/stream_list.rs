@@ -31,12 +31,12 @@ struct Stream {
     /// Monotonic nanoseconds.
     since: u64,
     descriptor: i32,
-    /// That of the connection to the server; -1 while there is none.
+    /// The descriptor of the connection to the server; -1 without one.
     server_descriptor: i32,
     task: TaskId,
     /// The usage of its task before the stream began.
     before: Usage,
-    /// Why it has to end, if it has.
+    /// The reason why the stream has to end, if it has to.
     ends: Option<Cause>,
     /// The state of its messages, in HTTP mode.
     http: Option<Http>,
@@ -73,7 +73,7 @@ pub struct Listing {
     pub task: u64,
     /// The usage of its task for the stream.
     pub usage: Usage,
-    /// Milliseconds until its task wakes up by itself; `None`: it waits without a limit.
+    /// Milliseconds until the task's timer expires; `None`: it has no timer.
     pub expires_ms: Option<u64>,
     /// Its age in seconds.
     pub age_s: u64,
@@ -163,7 +163,7 @@ impl Listed {
         self.change(|stream| stream.http = Some(http));
     }
 
-    /// Its messages have come further.
+    /// Notes the progress of the stream's messages.
     pub fn change_http(&self, how: impl FnOnce(&mut Http)) {
         self.change(|stream| {
             stream.http.as_mut().map(how);
@@ -175,7 +175,7 @@ impl Listed {
         self.change_http(|http| Http::end(which(http)));
     }
 
-    /// Why the stream has to end now, if it has.
+    /// The reason why the stream has to end now, if it has to.
     #[inline]
     pub(crate) fn ends(&self) -> Option<Cause> {
         match self.worker.streams.ending.get() {
@@ -189,7 +189,7 @@ impl Listed {
     }
 }
 
-/// That of the connection that carries it, also where it carries others; -1 while there is none.
+/// The descriptor of the connection that carries the stream, possibly with others; -1 without one.
 fn descriptor(link: &Link) -> i32 {
     link.transport().map_or(-1, |it| it.socket().handle().0)
 }

@@ -226,7 +226,7 @@ pub enum Interim {
 }
 
 impl Interim {
-    /// Whether the current server has sent one.
+    /// Whether the current server has sent an interim response.
     pub fn is_of_this_server(self) -> bool {
         matches!(self, Self::Continue | Self::Dropped | Self::Begun)
     }
@@ -236,7 +236,7 @@ impl Interim {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EarlyDataState {
     /// The proxy has added the header `early-data`.
-    pub told: bool,
+    pub header_added: bool,
     /// A server has got the request as early data although the client did not send it so.
     pub sent_by_proxy: bool,
     /// A server has refused early data: none is sent again.

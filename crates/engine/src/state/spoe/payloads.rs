@@ -24,14 +24,15 @@ pub struct SpoeAnswered {
     pub at: u64,
 }
 
-/// How far a payload has come.
+/// The progress of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PayloadState {
-    /// It waits for a connection.
+    /// The payload waits for a connection.
     Queued,
-    /// It was sent on the connection of this number.
+    /// The payload was sent on the connection of this number.
     Sent(u64),
-    /// It was sent on a connection that has ended since; another one may bring the answer.
+    /// The payload was sent on a connection that has ended since; another connection may bring the
+    /// answer.
     Orphaned,
     /// There is an answer.
     Answered(SpoeAnswer, u64),
@@ -140,7 +141,7 @@ impl Payloads {
         Some(SpoeAnswered { answer, sent, at })
     }
 
-    /// Removes a payload; returns how far it had come.
+    /// Removes a payload; returns its progress.
     pub(super) fn remove(&mut self, id: FrameId) -> Option<PayloadState> {
         let payload = self.all.remove(&id)?;
         match payload.state {

@@ -1,8 +1,8 @@
 //! Sockets of QUIC listeners, and their links with the processes before and after this one.
 //!
-//! A process takes all sockets of an address over from the one before it: datagrams would still
-//! arrive at one that is left out. It also gets an end of a socket pair, over which it passes the
-//! datagrams of that process's connections. The names of these ends carry the number of their
+//! A process takes over all sockets of an address from its predecessor: datagrams would still
+//! arrive at a socket that was left out. It also gets an end of a socket pair, over which it passes
+//! the datagrams of that process's connections. The names of these ends carry the number of their
 //! process, and the keys that processes of an address have in common.
 
 use super::{Asked, Open, Opener};
@@ -30,7 +30,7 @@ pub(in super::super) struct QuicOpen {
 
 /// A link that was handed over.
 struct Link {
-    /// The process that has handed it over is the one at its other end.
+    /// The other end of the pair is the process that has handed the socket over.
     is_direct: bool,
     identity: QuicIdentity,
     fd: i32,

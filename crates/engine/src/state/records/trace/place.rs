@@ -27,7 +27,7 @@ pub struct TracePlace {
 }
 
 impl TracePlace {
-    /// The place of this kind; `None`: there is none, or none yet.
+    /// The object of this kind; `None`: the event has none, or none yet.
     pub fn of(&self, criterion: Criterion) -> Option<Key> {
         // A process has fewer than 2^16 threads, and a thread fewer than 2^48 clients.
         let client = self.client.map(|client| (self.thread as u64) << 48 | client);

@@ -31,7 +31,7 @@ impl MessageState {
         }
     }
 
-    /// That of a message that begins to be passed on.
+    /// The state of a message whose forwarding begins.
     fn of(body: BodyKind) -> Self {
         match body {
             BodyKind::None => Self::Done,
@@ -57,7 +57,7 @@ pub struct Http {
     /// The number of the method as it was received: OPTIONS is 0, others in the order of
     /// [`htx::Method`].
     pub method: u8,
-    /// That of the response; 0 while there is none.
+    /// The status of the response; 0 without one.
     pub status: u16,
     /// The request.
     pub request: Message,

@@ -2,14 +2,15 @@
 //! serves no clients, and keeps the previous worker until its successor serves.
 
 use super::listeners::Pool;
-use super::predecessors::{self, Predecessors};
+use super::old_processes::{self, Predecessors};
 use super::socket_files::SocketFiles;
 use super::start::{self, Place, Prepared};
-use super::{console, takeover};
+use super::{runtime_sockets, takeover};
 use crate::cli::Options;
 use crate::master::master_state::{Child, Record};
 use crate::master::watch::{self, End, Orders, print};
 use crate::master::{delivery, program};
+use crate::start_error::StartError;
 use admin::master::ProcessKind;
 use config::Model;
 use std::path::PathBuf;
@@ -51,7 +52,7 @@ pub(crate) fn run(model: Model, options: &Options, said: &str, leading: Leading)
     record.answer("Loading success.");
     end_outlived(&record, max_reloads);
     if !again {
-        predecessors::dismiss(options);
+        old_processes::dismiss(options);
     }
     orders.manager.iter().for_each(|manager| manager.ready(std::process::id()));
     watch(record, orders)
@@ -123,8 +124,8 @@ fn load(
     orders: &Orders,
     again: bool,
 ) -> Result<Loaded, Vec<String>> {
-    let main = |text: String| vec![format!("[haproxy.main()] {text}")];
-    let pool = handed(options, record, again).map_err(main)?;
+    let main = |error: &dyn std::fmt::Display| vec![format!("[haproxy.main()] {error}")];
+    let pool = handed(options, record, again).map_err(|error| main(&error))?;
     // The processes that the command line names ended after the first start, and their ids may
     // belong to others by now.
     let before = if again { Predecessors::default() } else { Predecessors::of(options) };
@@ -133,16 +134,17 @@ fn load(
     let mut files = SocketFiles::default();
     let mut pid_file = None;
     if !again {
-        (record.sockets, files) = sockets(options).map_err(main)?;
-        start::background(&prepared.model, options).map_err(main)?;
+        (record.sockets, files) = sockets(options).map_err(|error| main(&error))?;
+        start::background(&prepared.model, options).map_err(|error| main(&error))?;
         files.adopt();
         prepared.adopt_files();
         pid_file = start::foreground_pid_file(&prepared.model, options);
     }
-    let (channel, of_worker) = sys::socketpair::pair().map_err(|error| main(error.to_string()))?;
-    let (ready, tells) = sys::socketpair::pair().map_err(|error| main(error.to_string()))?;
+    let (channel, of_worker) = sys::socketpair::pair().map_err(|error| main(&error))?;
+    let (ready, tells) = sys::socketpair::pair().map_err(|error| main(&error))?;
     tell_environment(&prepared, record, of_worker);
-    let programs = program::start_all(&prepared.model, record).map_err(|text| vec![text])?;
+    let programs =
+        program::start_all(&prepared.model, record).map_err(|error| vec![error.to_string()])?;
     for (pid, name) in &programs {
         say_unless_quiet(orders, &format!("New program '{name}' ({pid}) forked"));
     }
@@ -156,7 +158,7 @@ fn load(
         }
         Err(error) => {
             program::end(&programs);
-            return Err(main(format!("Cannot fork: {error}")));
+            return Err(main(&StartError::Fork(error)));
         }
     };
     say_unless_quiet(orders, &format!("New worker ({pid}) forked"));
@@ -174,10 +176,11 @@ fn load(
     };
     let worker = Child::new(pid, ProcessKind::Worker, "", channel);
     if let Err(mut alerts) = replaced {
-        alerts.extend(delivery::deliver(&worker, signal::KILL).err());
+        let failed = delivery::deliver(&worker, signal::KILL).err();
+        alerts.extend(failed.map(|error| error.to_string()));
         sys::close(channel);
         program::end(&programs);
-        return Err(alerts.into_iter().flat_map(main).collect());
+        return Err(alerts.iter().flat_map(|text| main(text)).collect());
     }
     record.children.iter_mut().for_each(|child| child.process.leaving |= !stays(child));
     record.children.push(worker);
@@ -223,7 +226,7 @@ fn replace(
         Some(path) => start::write_pid(&path, std::process::id()),
         None => Ok(()),
     });
-    noted.map_err(|text| vec![text])?;
+    noted.map_err(|error| vec![error.to_string()])?;
     done(record.signal(signal::USR1, current))?;
     let programs = record.signal(signal::USR1, |child| !worker(child) && !stays(child));
     programs.iter().for_each(|text| print("ALERT", text));
@@ -240,10 +243,9 @@ fn say_unless_quiet(orders: &Orders, text: &str) {
 ///
 /// # Errors
 /// The process that the command line names does not hand them over.
-fn handed(options: &Options, record: &Record, again: bool) -> Result<Pool, String> {
+fn handed(options: &Options, record: &Record, again: bool) -> Result<Pool, StartError> {
     if let Some(path) = options.takes_over.as_deref().filter(|_| !again) {
-        let told = |error| format!("Failed to get the sockets from the old process! ({error})");
-        return takeover::at(path).map_err(told);
+        return takeover::at(path).map_err(StartError::Handover);
     }
     let Some(worker) = record.current_worker() else { return Ok(Pool::default()) };
     let connected = sys::socketpair::connect(worker.channel);
@@ -258,10 +260,10 @@ fn handed(options: &Options, record: &Record, again: bool) -> Result<Pool, Strin
 }
 
 /// The master's own runtime sockets, and their files.
-fn sockets(options: &Options) -> Result<(console::Sockets, SocketFiles), String> {
+fn sockets(options: &Options) -> Result<(runtime_sockets::Sockets, SocketFiles), StartError> {
     let (mut all, mut all_files) = (Vec::new(), SocketFiles::default());
     for given in &options.master_sockets {
-        let (sockets, files, warnings) = console::of_master(given)?;
+        let (sockets, files, warnings) = runtime_sockets::of_master(given)?;
         warnings.iter().for_each(|text| print("WARNING", text));
         all.extend(sockets);
         all_files.append(files);

@@ -3,6 +3,7 @@
 use super::listeners::{self, Asked, Opener};
 use super::socket_files::SocketFiles;
 use crate::cli::Options;
+use crate::start_error::StartError;
 use crate::version;
 use admin::{CliSocket, Level, MakeServer, Settings, SeverityOutput};
 use config::data_plane::{ServerBase, preamble};
@@ -75,6 +76,7 @@ pub(super) fn open(
             let base = bases.get(backend.proxy.name()).ok_or("No such backend.")?;
             let tls = (&process, &*store);
             super::proxies::dynamic_server(backend, name, words, tls, base)
+                .map_err(|error| error.to_string())
         })),
         tls: runtime,
     };
@@ -88,8 +90,9 @@ pub(crate) type Sockets = Vec<(Handle, CliSocket)>;
 ///
 /// # Errors
 /// The mistake in the argument, or the reason why the socket cannot be opened.
-pub(crate) fn of_master(given: &str) -> Result<(Sockets, SocketFiles, Vec<String>), String> {
-    let told = |why: &str| format!("-S {given}: {why}");
+pub(crate) fn of_master(given: &str) -> Result<(Sockets, SocketFiles, Vec<String>), StartError> {
+    let refused =
+        |why: &str| StartError::MasterSocket { given: given.to_owned(), reason: why.to_owned() };
     let (address, options) = given.split_once(',').unwrap_or((given, ""));
     let options = options.split(',').filter(|word| !word.is_empty());
     let words: String = options.map(|word| format!(" {}", quoted(word))).collect();
@@ -97,23 +100,24 @@ pub(crate) fn of_master(given: &str) -> Result<(Sockets, SocketFiles, Vec<String
     let source = config::Source::new("-S", format!("global\n{line}"));
     let loaded = config::load(&[source], config::Setup::default());
     let mut said: Vec<String> = loaded.diagnostics.iter().map(|it| it.message.clone()).collect();
-    let Some(model) = loaded.model else { return Err(told(&said.join(", "))) };
+    let Some(model) = loaded.model else { return Err(refused(&said.join(", "))) };
     if model.global.stats.sockets.iter().any(|bind| bind.options.exposes_listeners) {
         said.push("'expose-fd' has no effect here: a master hands over no listeners".to_owned());
     }
     let mut opener = Opener::default();
     let mut open = |bind: &model::Bind| {
         let maxconn = bind.options.maxconn;
-        unlike_workers(bind).map_err(told)?;
+        unlike_workers(bind).map_err(refused)?;
         let asked = Asked { backlog: BACKLOG, ..Asked::default() };
-        let open = opener.open(bind, &asked).map_err(|error| told(&listeners::reason(&error)))?;
+        let open =
+            opener.open(bind, &asked).map_err(|error| refused(&listeners::reason(&error)))?;
         let (address, level) = (written(&open.address), level(bind.options.level));
         Ok((open.handle, CliSocket { address, level, maxconn, ..CliSocket::default() }))
     };
     let sockets =
-        model.global.stats.sockets.iter().map(&mut open).collect::<Result<_, String>>()?;
+        model.global.stats.sockets.iter().map(&mut open).collect::<Result<_, StartError>>()?;
     let files = std::mem::take(opener.files());
-    Ok((sockets, files, said.iter().map(|why| told(why)).collect()))
+    Ok((sockets, files, said.iter().map(|why| refused(why).to_string()).collect()))
 }
 
 /// A word of the command line, quoted as one word of a configuration.

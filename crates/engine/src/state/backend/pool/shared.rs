@@ -120,7 +120,7 @@ impl SharedPool {
     }
 }
 
-/// Parks a connection for any thread. `false`: its server has closed it.
+/// Parks a connection for any thread. `false`: the server has closed the connection.
 pub(super) fn park(worker: &Worker, connection: ServerConn) -> bool {
     let Some(server) = connection.server().cloned() else { return false };
     let Some(parked) = connection.park() else { return false };
