@@ -1,4 +1,4 @@
-//! Tells the sources which library is linked, as its bindings say.
+//! Sets `cfg` flags for the linked library, as its bindings report it.
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(aws_lc)");

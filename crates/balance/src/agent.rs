@@ -5,7 +5,7 @@ use crate::{CheckResult, Health};
 /// The results of agent checks: the agent columns of the statistics.
 #[derive(Clone, Debug)]
 pub struct AgentRecord {
-    /// One word takes it down, one brings it up.
+    /// One word of an agent takes the server down, another brings it up.
     pub health: Health,
     /// The last finished check.
     pub last: CheckResult,

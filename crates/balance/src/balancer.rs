@@ -129,8 +129,8 @@ impl Balancer {
         self.servers.iter().find(|s| s.name() == name)
     }
 
-    /// Adds a server, which takes part once it is usable, and tells its slot. Its settings decide
-    /// whether it starts in maintenance.
+    /// Adds a server, which takes part once it is usable; returns its slot. The settings of the
+    /// server decide whether it starts in maintenance.
     pub fn add(&self, settings: ServerSettings, now_ms: u64) -> usize {
         let slot = self.servers.push_with(|slot| {
             let server = Arc::new(Server::new(settings, slot, now_ms));
@@ -213,7 +213,7 @@ impl Balancer {
         self.chooser.members(&members);
     }
 
-    /// Counts those that are usable, and leaves those that take part to the next
+    /// Counts usable servers; the list of servers that take part is updated by the next
     /// [`Balancer::refresh`].
     pub(crate) fn recount(&self) {
         let _order = self.rebuild.lock();

@@ -90,7 +90,7 @@ impl Health {
         self.value = self.rise;
     }
 
-    /// Takes a counter over, within its range; a server without checks has none but 0.
+    /// Sets a saved counter, limited to its range; it stays 0 for a server without checks.
     pub(crate) fn clamp(&mut self, value: u32, counts: bool) {
         self.value = if counts { value.min(self.top()) } else { 0 };
     }

@@ -29,8 +29,8 @@ impl Latency {
         self.mean.store(0, Relaxed);
     }
 
-    /// Takes one answer into account: a slower one at once, a faster one by the time that has
-    /// passed.
+    /// Adds the latency of one answer: a higher value counts at once, a lower one in proportion to
+    /// the time passed.
     pub(crate) fn observe(&self, took_ns: u64, now_ns: u64) {
         let took = took_ns as f64;
         let before = f64::from_bits(self.mean.load(Relaxed));

@@ -61,7 +61,7 @@ impl Ticket {
         }
     }
 
-    /// Counts the request as served if the server's `maxconn` leaves room; tells whether it does.
+    /// Counts the request as served if the server's `maxconn` leaves room; returns whether it does.
     pub fn try_serve(&mut self) -> bool {
         if self.stage == Stage::Served {
             return true;

@@ -25,7 +25,7 @@ pub enum OnError {
     FailCheck,
     /// As if so many had that one more takes it down.
     SuddenDeath,
-    /// It goes down.
+    /// The server is marked down.
     MarkDown,
 }
 

@@ -10,7 +10,7 @@ use stdx::Mutex;
 pub enum FetchOutcome {
     /// The response is stored: look it up.
     Stored,
-    /// It is not, so each request goes to the server.
+    /// The object is not stored, so each request goes to the server.
     NotStored,
 }
 
@@ -55,9 +55,9 @@ impl std::fmt::Debug for Fetches {
 /// The part of a request in the fetch of a missing object.
 #[derive(Debug)]
 pub enum FetchTurn {
-    /// It goes to the server, and ends the fetch.
+    /// The request goes to the server, and its response ends the fetch.
     Lead(FetchTicket),
-    /// It waits.
+    /// The request waits for the fetch of another one.
     Wait(WaitTicket),
     /// The request goes to the server and no other request waits for it: too many fetches are under
     /// way.

@@ -37,8 +37,8 @@ impl Hit {
         young && needed < record.fresh_until
     }
 
-    /// Whether it may be served while it is validated (RFC 5861 section 3): it is stale, not for
-    /// long, and its server allows it.
+    /// Whether it may be served while it is validated (RFC 5861 section 3): it has been stale for a
+    /// short time only, and its server allows it.
     pub fn may_serve_while_revalidating(&self) -> bool {
         (self.record.fresh_until..self.record.revalidate_until).contains(&self.now)
     }

@@ -5,8 +5,8 @@ const MONTHS: [&[u8; 3]; 12] = [
     b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
 ];
 
-/// The date in a field's value, in one of the three forms that recipients must accept; `None` if it
-/// has none of them. `now` places years of two digits: none is more than 50 years ahead.
+/// The date in a field's value, in one of the three forms that recipients must accept; `None` for
+/// other forms. `now` places years of two digits: none is more than 50 years ahead.
 pub fn parse(text: &[u8], now: i64) -> Option<i64> {
     let text = htx::list::trim(text);
     match text.iter().position(|&byte| byte == b',') {

@@ -18,8 +18,8 @@ pub struct CacheKey {
 }
 
 impl CacheKey {
-    /// The key of a request whose scheme is `scheme` unless its head names one. False if it has
-    /// none: its target has no host or no path, or is too long.
+    /// The key of a request whose scheme is `scheme` unless its head names one. `false` if the
+    /// request has no key: its target has no host or no path, or is too long.
     pub fn set(&mut self, request: &Head, scheme: &[u8], key: SipKey) -> bool {
         let scheme = request.scheme().unwrap_or(scheme);
         let path = match request.target() {
@@ -88,7 +88,7 @@ impl CacheKey {
     }
 }
 
-/// Whether a URL that begins so has this port without naming it.
+/// Whether this port is the default of a URL that begins so.
 fn is_default(url: &[u8], port: &[u8]) -> bool {
     match port {
         b"" => true,

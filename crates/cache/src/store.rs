@@ -276,7 +276,7 @@ impl Cache {
     }
 }
 
-/// How far a removal has come.
+/// The progress of a removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClearWalk {
     shard: usize,

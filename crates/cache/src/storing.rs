@@ -185,8 +185,8 @@ impl Storing {
         self.len() == 0
     }
 
-    /// Makes the response visible: call it at the end of a whole message only. It takes the place
-    /// of the one that was stored before.
+    /// Makes the response visible: call it at the end of a whole message only. It replaces the
+    /// response that was stored before.
     pub fn finish(mut self, trailers: Option<&Fields>, now: u64) -> Result<(), StoreFault> {
         if self.declared_len.is_some_and(|declared| declared != u64::from(self.record.body_len)) {
             return Err(self.fail(StoreFault::WrongLength));

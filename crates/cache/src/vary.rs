@@ -77,7 +77,7 @@ impl Encodings {
         let bits = fields
             .flat_map(|field| items(field.value))
             .try_fold(0, |bits, name| bit(name).map(|bit| bits | bit))?;
-        // `identity` says nothing beside others.
+        // `identity` has no meaning beside other codings.
         Some(Self(if bits & !IDENTITY == 0 { IDENTITY } else { bits & !IDENTITY }))
     }
 

@@ -26,7 +26,7 @@ const WORTHWHILE: usize = 512;
 /// Bytes that are encoded at once when the output is tiny.
 const TINY: usize = 8;
 
-/// The last block: one with fixed codes that has nothing in it.
+/// The last block: an empty block with fixed codes.
 const LAST_BLOCK: Code = Code { bits: 0b011, count: 3 };
 
 /// One stream. Its size is a promise: see `size_of_a_stream` in the tests.

@@ -47,7 +47,7 @@ pub struct AddressPreference<'a> {
     pub family: RecordType,
     /// Preferred networks: address and prefix length (`resolve-net`).
     pub networks: &'a [(IpAddr, u8)],
-    /// Its present address, which wins over an equally good one.
+    /// The server's current address, which is preferred to equally good ones.
     pub current: Option<IpAddr>,
     /// Whether it may share an address with another server (`allow-dup-ip`).
     pub shares: bool,

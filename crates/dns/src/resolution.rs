@@ -278,7 +278,7 @@ impl Resolution {
         }
     }
 
-    /// After silence, repeats the same query if there is one left.
+    /// After a time-out, repeats the same query if retries are left.
     fn ask_again(&mut self, now: u64, id: u16, servers: usize, settings: &Settings) -> Event {
         self.left = self.left.saturating_sub(1);
         match self.left {
@@ -338,7 +338,7 @@ impl Resolution {
     }
 }
 
-/// Whether two records are the same but for their weights.
+/// Whether two records differ in nothing but their weights.
 fn is_same(one: &Record, other: &Record) -> bool {
     match (one, other) {
         (Record::Service(one), Record::Service(other)) => {

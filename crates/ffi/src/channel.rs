@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 
 /// The transport of records.
 pub trait Wire {
-    /// Takes what has arrived; 0 at the end.
+    /// Receives bytes; 0 at the end.
     ///
     /// # Errors
     /// `WouldBlock` when there is nothing now.
@@ -190,7 +190,8 @@ impl Channel {
         };
         let loan = Loan(&mut self.0);
         loan.0.get_mut().0 = Some(lent);
-        // Errors that another session has left would be taken for errors of this one.
+        // Errors that another session has left in the queue would be taken for errors of this
+        // session.
         forget_errors();
         act(loan.0)
     }

@@ -47,7 +47,8 @@ pub fn unix_time(time: &Asn1GeneralizedTimeRef) -> Option<i64> {
     Some(i64::from(span.days) * 86_400 + i64::from(span.secs))
 }
 
-/// A response, DER, as `openssl ocsp -text` shows it; `None` if it is none.
+/// The text of a DER-encoded response, as of `openssl ocsp -text`; `None` if the bytes are no
+/// response.
 pub fn response_text(der: &[u8]) -> Option<String> {
     let length = der.len().try_into().ok()?;
     let mut at = der.as_ptr();

@@ -38,7 +38,7 @@ impl std::fmt::Debug for TrafficSecret {
     }
 }
 
-/// Results of a handshake that its user has not taken.
+/// Results of a handshake that the caller has not taken yet.
 #[derive(Debug, Default)]
 pub struct HandshakeOutput {
     /// Messages to send, in order.
@@ -92,10 +92,11 @@ impl QuicHandshake {
         }
     }
 
-    /// Goes on with the handshake as far as the bytes suffice. `Ok(true)`: it is over.
+    /// Goes on with the handshake as far as the bytes suffice. `Ok(true)`: the handshake is
+    /// complete.
     ///
     /// # Errors
-    /// It has failed; the output has an alert.
+    /// The handshake has failed; the output has an alert.
     pub fn advance(&mut self) -> Result<bool, ErrorStack> {
         forget_errors();
         self.session.advance()

@@ -108,7 +108,7 @@ impl Drop for Search {
 }
 
 impl Counted {
-    /// Compiles a pattern; `None` if it is none, or if there is no memory.
+    /// Compiles a pattern; `None` if it is invalid, or if memory is short.
     pub fn new(pattern: &str, ignore_case: bool) -> Option<Self> {
         let options = PCRE2_AUTO_CALLOUT | if ignore_case { PCRE2_CASELESS } else { 0 };
         let (mut error, mut offset) = (0, 0);
@@ -166,7 +166,8 @@ impl Counted {
         match (NonNull::new(data), NonNull::new(context)) {
             (Some(data), Some(context)) => Some(Search { data, context }),
             (data, context) => {
-                // SAFETY: freeing nothing is allowed, and what is there is not used afterwards.
+                // SAFETY: freeing a null pointer is allowed, and the objects are not used
+                // afterwards.
                 unsafe { pcre2_match_data_free_8(data.map_or(ptr::null_mut(), NonNull::as_ptr)) };
                 let context = context.map_or(ptr::null_mut(), NonNull::as_ptr);
                 // SAFETY: as above.

@@ -20,7 +20,7 @@ pub struct TicketKey<'a> {
 pub enum Wanted<'a> {
     /// Sealing a new ticket.
     Seal,
-    /// Opening one that names its key.
+    /// Decryption of a ticket that names its key.
     Open(&'a [u8; 16]),
 }
 
@@ -71,7 +71,8 @@ pub(crate) unsafe fn answer<T: Tickets>(
     };
     if !seals {
         let wanted = *name;
-        // From TLS 1.3 on a ticket is for one use: there has to be another one for the next.
+        // From TLS 1.3 on a ticket is for one use, so a new ticket is issued for the next
+        // connection.
         let used_up = session.version2() == Some(SslVersion::TLS1_3);
         let opened = T::with(session, Wanted::Open(&wanted), |key, old| match begin(key, first) {
             true if old || used_up => OLD,
@@ -91,7 +92,7 @@ pub(crate) unsafe fn answer<T: Tickets>(
 /// Hands a key to the context that encrypts or decrypts.
 ///
 /// # Safety
-/// The context has to be valid, and the first block as long as one.
+/// The context has to be valid, and `first` at least one block of the cipher long.
 unsafe fn begin(
     cipher: *mut openssl_sys::EVP_CIPHER_CTX,
     key: TicketKey<'_>,

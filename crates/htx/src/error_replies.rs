@@ -9,7 +9,7 @@ use crate::start::Version;
 /// One built-in response.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorReply {
-    /// Its status, by which it is selected.
+    /// The status of the reply, by which it is selected.
     pub status: u16,
     /// The reason phrase.
     pub reason: &'static str,

@@ -34,13 +34,13 @@ pub struct BodyStep {
 /// Meaning of the end of the peer's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eof {
-    /// It came between messages.
+    /// The end came between messages.
     Idle,
-    /// It ended the message as expected, or one direction of a tunnel.
+    /// The end completed a message, or one direction of a tunnel.
     MessageEnd,
-    /// It came after a complete message: the peer sends no more, and the exchange can still be
+    /// The end came after a complete message: the peer sends no more, and the exchange can still be
     /// completed.
     AfterMessage,
-    /// It truncated a message.
+    /// The end truncated a message.
     Truncated,
 }

@@ -62,7 +62,7 @@ fn table((number, kind): (usize, &KeyKind)) -> Arc<Table> {
     Arc::new(Table::new(settings, number))
 }
 
-/// Takes all that the group has to say.
+/// Takes all output of the group.
 fn hear(group: &mut Group, id: SessionId) {
     let mut calls = 0;
     let mut out = Vec::new();

@@ -115,8 +115,7 @@ impl Definition {
         }
     }
 
-    /// Reads the body of the message. Data types that are not known come behind those that are, and
-    /// are left out.
+    /// Reads the body of the message. Unknown data types follow the known ones, and are skipped.
     pub fn read(mut body: &[u8]) -> Result<Definition, WireError> {
         let body = &mut body;
         let id = varint::take(body)?;

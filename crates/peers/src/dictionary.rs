@@ -75,8 +75,8 @@ impl ReceivedTexts {
         &self.0
     }
 
-    /// Reads a text off the front of an update. Nothing where none is stored, or where the number
-    /// is one that was not announced.
+    /// Reads a text off the front of an update. `None` if no text is stored, or if the number was
+    /// not announced.
     pub fn read(&mut self, bytes: &mut &[u8]) -> Result<Option<Arc<str>>, WireError> {
         let len = usize::try_from(varint::take(bytes)?).map_err(|_| WireError::Protocol)?;
         let (mut body, rest) = bytes.split_at_checked(len).ok_or(WireError::Protocol)?;

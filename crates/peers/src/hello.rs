@@ -76,11 +76,11 @@ impl Status {
 /// A hello or status that is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HelloError {
-    /// It is none.
+    /// The first line is no greeting.
     Malformed,
-    /// It is of another version.
+    /// The greeting has another version.
     Version,
-    /// It does not end within [`MAX_HELLO`] bytes.
+    /// The greeting does not end within [`MAX_HELLO`] bytes.
     TooLong,
 }
 
@@ -106,7 +106,8 @@ impl Hello {
         out.extend_from_slice(lines.as_bytes());
     }
 
-    /// Reads the lines: what they say and the bytes they take. `None`: they have not come whole.
+    /// Reads the lines of a greeting; returns it with the number of bytes. `None`: they have not
+    /// come whole.
     pub fn read(bytes: &[u8]) -> Result<Option<(Hello, usize)>, HelloError> {
         let mut used = 0;
         let mut next = || {

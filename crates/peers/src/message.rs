@@ -71,9 +71,9 @@ impl From<VarintError> for WireError {
 /// The kind of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpdateKind {
-    /// It has no number: that of the update before and one.
+    /// Whether the update has no number of its own: it counts one more than the update before.
     pub incremental: bool,
-    /// It says how long the entry has left.
+    /// Whether the update has the remaining time of the entry.
     pub timed: bool,
 }
 
@@ -114,8 +114,8 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The first message and the bytes that it takes; `None` as long as it has not come whole. A
-    /// body of more than `max` bytes is an error.
+    /// The first message and its length in bytes; `None` while it is incomplete. A body of more
+    /// than `max` bytes is an error.
     pub fn read(bytes: &'a [u8], max: usize) -> Result<Option<(Message<'a>, usize)>, WireError> {
         let [class, kind, rest @ ..] = bytes else { return Ok(None) };
         if *kind < SIZED {

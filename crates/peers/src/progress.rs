@@ -1,4 +1,4 @@
-//! How far a peer has been taught the changes of one table, across its connections.
+//! The progress of teaching a peer the changes of one table, across its connections.
 //!
 //! Changes are read in rounds. The last update of a round carries the place up to which changes
 //! were read; the acknowledgement of that update, or of a later one, confirms the place. A new

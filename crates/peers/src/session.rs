@@ -34,7 +34,7 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct TaughtTable {
     pub(crate) definition: Definition,
-    /// Which of our tables it is; nothing if its updates are of no use.
+    /// The index of our table; `None` if its updates are ignored.
     pub(crate) local: Option<usize>,
     /// The number of the last update.
     pub(crate) last: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Teaching {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) state: State,
-    /// Nothing until its hello has come.
+    /// The peer, by index; `None` until its greeting has arrived.
     pub(crate) peer: Option<usize>,
     pub(crate) version: Version,
     /// Lines and control messages that wait to be sent.

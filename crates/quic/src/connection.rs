@@ -113,8 +113,8 @@ pub struct QuicConnection {
     /// Our unidirectional streams, once they are open.
     control: Option<StreamId>,
     decoder: Option<StreamId>,
-    /// Streams with news from before the end of the handshake. What they carry may be a replay, so
-    /// it waits; the transport's windows bound it.
+    /// Streams with news from before the end of the handshake. Their payload may be a replay, so it
+    /// waits for the handshake; the transport's windows bound it.
     early: Vec<StreamEvent>,
     is_connected: bool,
     /// The endpoint knows that the handshake is over.
@@ -261,7 +261,7 @@ impl QuicConnection {
         self.is_connected
     }
 
-    /// Why the connection has ended, if it has.
+    /// The reason for the end of the connection, if it has ended.
     pub fn closed(&self) -> Option<CloseReason> {
         self.closed
     }
@@ -271,7 +271,7 @@ impl QuicConnection {
         self.code.or(self.own_code.map(CloseCode::Application))
     }
 
-    /// Whether it is being closed, or has been.
+    /// Whether the connection is closing or closed.
     pub fn is_closing(&self) -> bool {
         self.is_closing || self.closed.is_some()
     }

@@ -24,7 +24,7 @@ pub enum Arrival {
     Ignored,
     /// An answer without a connection, in the buffer.
     Answer(Outgoing),
-    /// It is for this connection.
+    /// The datagram is for this connection.
     Known(ConnectionKey, ConnectionMessage),
     /// A connection begins.
     New(ConnectionKey, Box<QuicConnection>),
@@ -33,7 +33,7 @@ pub enum Arrival {
 /// The decision on a connection that is about to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialVerdict {
-    /// It may begin.
+    /// The connection may begin.
     Accept,
     /// The client has to prove its address first (Retry), unless it has done so.
     Retry,

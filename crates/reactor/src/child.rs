@@ -29,7 +29,7 @@ impl ChildProgram {
         Ok(child)
     }
 
-    /// How the program ended; `None` while it runs.
+    /// The exit status of the program; `None` while it runs.
     pub fn ending(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             // This is the only caller that collects the status, so an error means that the program

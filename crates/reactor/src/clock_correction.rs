@@ -65,8 +65,7 @@ impl ClockCorrection {
                 read
             };
             let right = correction.wrapping_add(now.wrapping_sub(read));
-            // If another thread has corrected the leap meanwhile, there may be nothing left to
-            // correct.
+            // Another thread may have corrected the leap already.
             let swapped = self.correction.compare_exchange(correction, right, AcqRel, Relaxed);
             if swapped.is_ok() {
                 return (now, right);

@@ -107,7 +107,7 @@ pub trait Kernel {
     }
     /// The local address of a connection or listener.
     fn local_address(&self, handle: Handle) -> Option<SocketAddr>;
-    /// The system's `TCP_INFO` of a connection; `None` where it has none.
+    /// The system's `TCP_INFO` of a connection; `None` for other sockets.
     fn tcp_info(&self, _handle: Handle) -> Option<TcpInfo> {
         None
     }
@@ -150,7 +150,7 @@ pub trait Kernel {
     fn start_program(&self, _program: &Program) -> io::Result<Handle> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// How a program ended; `None` while it runs. The status can be collected once.
+    /// The exit status of a program; `None` while it runs. The status can be collected once.
     fn exit_status(&self, _child: Handle) -> io::Result<Option<ExitStatus>> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -1,8 +1,8 @@
 //! A pace for long background work, such as a listing of a million entries.
 //!
 //! Yielding after each piece lets the other tasks of the thread run, but then the thread itself
-//! does not sleep. Where it shares its processor with other programs, the system treats it as
-//! CPU-bound and makes it wait milliseconds for each time slice, and all its clients with it. A
+//! does not sleep. If the thread shares its processor with other programs, the system treats it as
+//! CPU-bound and makes it wait milliseconds for each time slice, which delays all its clients. A
 //! thread that sleeps now and then is run as soon as input comes.
 
 use crate::Class;

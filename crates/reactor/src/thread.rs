@@ -45,7 +45,7 @@ pub struct WatchedDescriptor {
     pub owner: u64,
     /// `signals` for the signal descriptor, else `task`.
     pub kind: &'static str,
-    /// Whether it is readable, and whether its owner waits for that.
+    /// Whether the handle is readable, and whether its owner waits for input.
     pub reads: (bool, bool),
     /// The same for writing.
     pub writes: (bool, bool),

@@ -32,11 +32,11 @@ pub struct StuckThread {
 /// The reason why a thread does not return to its loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hold {
-    /// It has computed for so many nanoseconds of CPU since it began its turn.
+    /// The thread has used so many nanoseconds of CPU since its turn began.
     Busy(u64),
-    /// It has been blocked in the kernel for so many nanoseconds, at this place.
+    /// The thread has been blocked in the kernel for so many nanoseconds, at this place.
     Blocked(u64, String),
-    /// It was blocked, for about so many nanoseconds, and has come back.
+    /// The thread was blocked for about so many nanoseconds, and runs again.
     Back(u64),
 }
 
@@ -98,7 +98,7 @@ struct ThreadRecord {
     cpu: u64,
     /// When that was.
     since: u64,
-    /// It has been reported as blocked.
+    /// Whether the thread has been reported as blocked.
     reported: bool,
 }
 

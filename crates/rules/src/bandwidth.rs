@@ -21,7 +21,7 @@ pub struct BandwidthLimit {
 /// The streams that share a bandwidth limit.
 #[derive(Debug)]
 pub enum BandwidthScope {
-    /// Each stream has it for itself.
+    /// Each stream has the limit for itself.
     Stream {
         /// `default-limit`: bytes per period.
         limit: u32,

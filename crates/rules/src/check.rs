@@ -25,7 +25,7 @@ use sample::{Expr, Facts, LogFormat, Value, VarName};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Which directives a script is made of; decides what its messages say.
+/// The kind of directives that a script consists of; decides on the wording of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// `option tcp-check` and `tcp-check`: messages name the step.
@@ -44,10 +44,9 @@ pub struct Script {
     pub kind: Kind,
     /// The steps, in order.
     pub steps: Vec<Arc<Step>>,
-    /// `option httpchk`: what the first request takes where its own step is silent, or even where
-    /// it is not.
+    /// `option httpchk`: defaults of the first request; some of them override its own step.
     pub request: RequestLine,
-    /// Whether [`Script::request`] goes before what the first request says, because its line came
+    /// Whether [`Script::request`] overrides the first `http-check send`, because its line came
     /// later.
     pub request_wins: bool,
     /// `http-check disable-on-404`.
@@ -181,7 +180,7 @@ pub enum Assign {
 }
 
 impl Script {
-    /// Whether a step asks for encryption by itself.
+    /// Whether any step connects with TLS (`ssl`).
     pub fn encrypts(&self) -> bool {
         let asks = |step: &Arc<Step>| matches!(&step.action, StepAction::Connect(it) if it.ssl);
         self.steps.iter().any(asks)
@@ -293,7 +292,7 @@ impl Script {
         own.or_else(|| before?.comment.as_deref())
     }
 
-    /// Whether it begins with an explicit connection.
+    /// Whether the script begins with a `connect` step.
     pub fn connects_first(&self) -> bool {
         self.steps.iter().find(|step| step.acts()).is_some_and(|step| step.is_connect())
     }

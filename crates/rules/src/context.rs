@@ -74,7 +74,7 @@ pub trait Context: Facts {
     /// The head of one message, for editing; nothing before it arrived.
     fn head_mut(&mut self, side: Side) -> Option<&mut Head>;
 
-    /// Bytes by which the head of one message may still grow: what `tune.maxrewrite` leaves.
+    /// Bytes by which the head of one message may still grow (`tune.maxrewrite`).
     fn rewrite_room(&self, side: Side) -> usize;
 
     /// A rewrite did not fit (counter `wrew`).
@@ -84,7 +84,7 @@ pub trait Context: Facts {
     /// into the variable.
     fn resolve(&mut self, _resolvers: &Arc<str>, _name: (&str, Family), _variable: &Arc<VarName>) {}
 
-    /// Has the asker of this number begin to ask; see [`Action::Ask`](crate::Action).
+    /// Starts the asker of this number; see [`Action::Ask`](crate::Action).
     fn ask(&mut self, _asker: usize) {}
 
     /// `send-spoe-group`: sends the messages of the group of this number to the agent of an engine.

@@ -47,8 +47,8 @@ pub(crate) fn is_supported(hash: &str) -> bool {
     kind(hash).is_some()
 }
 
-/// Whether `given` is the password that `hash` was made of. It takes as long as the hash was made
-/// to take.
+/// Whether `given` is the password that `hash` was made of. The time depends on the cost parameter
+/// of the hash.
 pub(crate) fn verify(hash: &str, given: &[u8]) -> bool {
     let computed = match kind(hash) {
         Some(CryptKind::Sha) => return ShaCrypt::default().verify_password(given, hash).is_ok(),

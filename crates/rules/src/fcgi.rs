@@ -50,7 +50,7 @@ pub struct PassHeader {
 pub struct SetParam {
     /// Name of the parameter.
     pub name: Vec<u8>,
-    /// Its value; an empty one sets nothing.
+    /// The value of the parameter; an empty value sets nothing.
     pub value: LogFormat,
     /// When it is set.
     pub condition: Option<Condition>,

@@ -94,7 +94,7 @@ impl Redirect {
         Ok((redirect, at))
     }
 
-    /// Whether it needs nothing of the request, as it is long gone when there is a response.
+    /// Whether the redirect needs no data of the request, which is gone when the response arrives.
     pub(crate) fn names_location(&self) -> bool {
         self.kind == RedirectKind::Location
     }

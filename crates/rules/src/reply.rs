@@ -137,7 +137,7 @@ impl Reply {
         }
     }
 
-    /// Whether it stands for the answer of the proxy, or for the built-in one.
+    /// Whether the reply refers to the proxy's error file, or else to the built-in one.
     pub fn is_default(&self) -> bool {
         matches!(self.content, Content::Errors(None))
     }

@@ -69,7 +69,7 @@ impl Rule {
         &self.action
     }
 
-    /// When it runs; always, if there is none.
+    /// The condition under which the rule runs; without one it always runs.
     pub fn condition(&self) -> Option<&Condition> {
         self.condition.as_ref()
     }
@@ -136,8 +136,8 @@ impl RuleSet {
         &self.rules
     }
 
-    /// The action that would end the evaluation of what is known now, if one would. Runs nothing,
-    /// and does not know what rules in front of it would change.
+    /// The action that would end an evaluation with the current data, if any. No action runs, so
+    /// changes by earlier rules are not taken into account.
     pub fn foresee(&self, facts: &dyn Facts) -> Option<&Action> {
         let holds = |rule: &&Rule| match &rule.condition {
             None => true,

@@ -1,4 +1,4 @@
-//! Names of services that `use-service` knows: what the proxy answers by itself.
+//! Names of the services of `use-service`, with which the proxy answers by itself.
 
 /// A service that a script has registered; it lives as long as the process.
 #[derive(PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ impl Service {
     /// All services by the name that the configuration uses.
     pub const TABLE: &[(&'static str, Service)] = &[("prometheus-exporter", Service::Prometheus)];
 
-    /// Its name in logs, where they name a server.
+    /// The name of the service in logs, in place of a server's.
     pub fn log_name(self) -> &'static str {
         match self {
             Service::Prometheus => "<PROMEX>",

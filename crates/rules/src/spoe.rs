@@ -46,7 +46,7 @@ impl SpoeEvent {
     }
 }
 
-/// One engine: what a `filter spoe` line names. Two are equal if they are the same one.
+/// One engine: what a `filter spoe` line names. Two engines are equal if they are the same object.
 #[derive(Debug)]
 pub struct SpoeEngine {
     /// `engine`, else the name of the agent.

@@ -78,7 +78,7 @@ fn parse_rest(
 }
 
 impl StickRule {
-    /// When it runs; always, if there is none.
+    /// The condition under which the rule runs; without one it always runs.
     pub fn condition(&self) -> Option<&Condition> {
         self.condition.as_ref()
     }
@@ -98,7 +98,7 @@ impl StickRule {
         self.condition.as_ref().is_none_or(|condition| condition.eval(facts) == Answer::Yes)
     }
 
-    /// Looks at the key that the message gives, and the table; nothing when it gives none.
+    /// The key of the message, and the table; `None` if the message has no key.
     pub fn with_key<T>(
         &self,
         facts: &dyn Facts,

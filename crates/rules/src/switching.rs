@@ -57,7 +57,7 @@ impl UseBackend {
         self.condition.as_ref().map_or(Answer::Yes, |condition| condition.eval(facts))
     }
 
-    /// When it applies; always, if there is none.
+    /// The condition under which the rule applies; without one it always applies.
     pub fn condition(&self) -> Option<&Condition> {
         self.condition.as_ref()
     }

@@ -41,7 +41,7 @@ impl std::fmt::Debug for Password {
 }
 
 impl Password {
-    /// Whether `given` is this password. With a hash it takes as long as the hash was made to take.
+    /// Whether `given` is this password. With a hash the time depends on the hash's cost parameter.
     pub fn verify(&self, given: &[u8]) -> bool {
         match self {
             Password::Plain(plain) => crypt::same(plain, given),

@@ -30,7 +30,7 @@ impl Default for Cursor {
 }
 
 impl Cursor {
-    /// The same, of an evaluation that is suspended when it has taken long ([`Need::Turn`]).
+    /// The same for an evaluation that is suspended after a long time ([`Need::Turn`]).
     #[must_use]
     pub fn yielding(self) -> Self {
         Self { yields: true, ..self }

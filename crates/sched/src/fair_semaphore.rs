@@ -1,5 +1,5 @@
-//! A fair semaphore for equal things that tasks of one thread share, such as buffers. It counts
-//! them, the caller holds them.
+//! A fair semaphore for equal things that tasks of one thread share, such as buffers. The semaphore
+//! counts permits; the caller holds what they stand for.
 //!
 //! A reserve is kept for urgent needs: for work that has to continue so that other tasks can
 //! release what they hold. Without the reserve, tasks that hold one and wait for another could
@@ -9,7 +9,7 @@ use crate::{Scheduler, TaskId, Wake};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// Purpose for which one is taken.
+/// The purpose for which a permit is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Urgency {
     /// To finish work that has begun: may use the reserve, and is served first.
@@ -63,7 +63,7 @@ impl FairSemaphore {
         self.waiting.iter().map(|line| line.borrow().len()).sum()
     }
 
-    /// Takes one if one is left and no task has waited longer.
+    /// Takes a permit if one is left and no task has waited longer.
     pub fn try_acquire(&self, need: Urgency) -> bool {
         let first = self.waiters(need).borrow().is_empty()
             && self.waiters(Urgency::Urgent).borrow().is_empty();
@@ -174,7 +174,7 @@ mod tests {
         Rc::new(Scheduler::new(Settings::default(), mailbox, Tick(0)))
     }
 
-    /// Takes one, logs its turn, and returns it when it is woken next.
+    /// Takes a permit, logs its turn, and returns the permit at the next wake-up.
     fn user(
         own: &Rc<Scheduler>,
         supply: &Rc<FairSemaphore>,

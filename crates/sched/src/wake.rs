@@ -12,7 +12,7 @@ bitflags::bitflags! {
         const IO = 1 << 2;
         /// The process received a signal.
         const SIGNAL = 1 << 3;
-        /// Another task or thread has sent something to it.
+        /// Another task or thread has sent a message to the task.
         const MESSAGE = 1 << 4;
         /// A resource that it waited for (a buffer, a slot) was released.
         const RESOURCE = 1 << 5;

@@ -229,8 +229,8 @@ fn work_that_moves_between_threads_runs_exactly_once() {
                     let id = scheduler.spawn(Class::Normal, keeper);
                     locked(&owners[own].first).push(id);
                     owners[own].run(&scheduler, || tally.taken.load(SeqCst) == RECORDS);
-                    // A thread that has finished wakes the other, which may have nothing left to
-                    // do.
+                    // A thread that has finished wakes the other thread, which may have no work
+                    // left.
                     owners[1 - own].mailbox.wake(TaskId::NONE, Wake::MESSAGE);
                     scheduler.clear();
                 })
@@ -248,7 +248,8 @@ fn work_that_moves_between_threads_runs_exactly_once() {
     shuttle::check_random(model, 4_000);
 }
 
-/// Runs the records on its list; the first keeper gives those with odd numbers to the other one.
+/// Runs the records on its list; the first keeper gives records with odd numbers to the other
+/// keeper.
 async fn keeper(
     scheduler: Rc<Scheduler>,
     own: usize,

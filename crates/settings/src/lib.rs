@@ -465,7 +465,7 @@ pub struct Quic {
     pub segments: bool,
     /// No listener is opened (`tune.quic.listen off`).
     pub is_off: bool,
-    /// `cluster-secret`; empty for one that is made at start.
+    /// `cluster-secret`; empty: a secret is drawn at the start.
     pub secret: Vec<u8>,
 }
 
@@ -567,7 +567,7 @@ pub struct Proxy {
     pub is_spop: bool,
     /// Whether it is disabled.
     pub disabled: bool,
-    /// Whether it has no section: requests of the process itself go through it, and statistics do
+    /// Whether the proxy has no section: requests of the process itself pass it, and statistics do
     /// not show it.
     pub hidden: bool,
     /// `description`.

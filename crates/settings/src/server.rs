@@ -45,7 +45,7 @@ pub struct Server {
     pub encrypts: bool,
     /// Whether TLS can never be turned on (`no-ssl`).
     pub refuses_tls: bool,
-    /// Whether rules or other servers name it, which forbids to delete it.
+    /// Whether rules or other servers refer to the server, so that it cannot be deleted.
     pub referenced: bool,
     /// Whether `id` gave it its number.
     pub forced_id: bool,
@@ -69,7 +69,7 @@ pub struct Server {
     pub restored: Option<balance::Restored>,
     /// Initial address and port of its checks, where the state file differs from the configuration.
     pub checked_at: (Option<IpAddr>, Option<u16>),
-    /// Whether its checks are initially suspended, and whether those of its agent are.
+    /// Whether the server's health checks and agent checks are suspended at the start.
     pub off: (bool, bool),
 }
 

@@ -61,7 +61,7 @@ fn own_timers_and_shared_work_have_one_budget_per_turn() {
     let (timers, jobs): (Vec<_>, Vec<_>) = turns.iter().copied().unzip();
     assert!(timers.iter().sum::<u64>() >= EACH as u64);
     assert_eq!(jobs.iter().sum::<u64>(), EACH as u64);
-    // A thread with many timers of its own leaves shared work to others meanwhile.
+    // A thread with many timers of its own leaves shared work to other threads.
     let busy = turns.iter().filter(|(timers, _)| *timers == DEPTH);
     assert!(busy.clone().count() >= 4 && busy.clone().all(|(_, jobs)| *jobs == 0), "{turns:?}");
 }

@@ -300,7 +300,7 @@ impl SharedBlocks {
         self.len as usize
     }
 
-    /// Whether it has no bytes: never, because such a chain is not shared.
+    /// Whether the chain is empty, which is never the case: empty chains are not shared.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -395,7 +395,7 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// A holder that reads on where it has stopped.
+/// A reader that continues at its last position.
 #[derive(Debug)]
 pub struct BlockReader {
     blocks: SharedBlocks,

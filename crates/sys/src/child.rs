@@ -51,7 +51,7 @@ pub fn start(program: &Program) -> io::Result<Fd> {
     }
 }
 
-/// How a child ended; `None` while it runs. The status can be collected once.
+/// The exit status of a child; `None` while it runs. The status can be collected once.
 ///
 /// # Errors
 /// The status was collected before.

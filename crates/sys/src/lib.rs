@@ -46,7 +46,7 @@ fn into_raw(fd: OwnedFd) -> Fd {
     fd.into_raw_fd()
 }
 
-/// Closes a descriptor. Errors are not reported: there is nothing left to be done about them.
+/// Closes a descriptor. Errors are not reported, as the caller could do nothing about them.
 pub fn close(fd: Fd) {
     if fd >= 0 {
         // SAFETY: the caller owns this number and gives it up here.

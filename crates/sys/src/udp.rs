@@ -79,7 +79,7 @@ impl UdpBatch {
     }
 }
 
-/// Datagrams to one address, one behind the other.
+/// Datagrams to one address, concatenated.
 #[derive(Clone, Copy, Debug)]
 pub struct UdpTrain<'a> {
     /// The receiver.

@@ -1,10 +1,10 @@
 //! Reading what changes in a table, and learning what others have changed.
 //!
 //! Contract. A change is what this process does to an entry: creating it, counting, setting values,
-//! and giving it a new span to live. What [`Table::merge`] takes over from others is none, so it is
-//! not taught back. A reader sees the entry, not the change: several changes are one, and the
-//! values are those at the time when the reader exports them. An entry that has expired or was
-//! taken out is left out. Readers hold no memory but their place, however slow they are.
+//! and giving it a new span to live. A merge of [`Table::merge`] is no change, so it is not taught
+//! back. A reader sees the entry, not the change: several changes are one, and the values are those
+//! at the time when the reader exports them. An entry that has expired or was taken out is left
+//! out. Readers hold no memory but their place, however slow they are.
 
 use crate::change_log::ChangeCallback;
 use crate::entry::Entry;
@@ -25,7 +25,7 @@ pub struct ChangeReader {
     round: Option<u64>,
 }
 
-/// How far a call of [`Table::changes`] has come.
+/// The progress of calls of [`Table::changes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// There may be more changes at hand.
@@ -158,9 +158,9 @@ impl Table {
         (reader.shard, reader.round) = (0, None);
     }
 
-    /// Takes over what another process has taught. The entry is made if there is none, its values
-    /// replace those at hand but for `conn_cur`, and it expires as `learned` says. This counts as
-    /// no change of this process. `false`: the table is full and no entry can be removed.
+    /// Merges an entry that another process has taught. The entry is made if there is none, its
+    /// values replace those at hand but for `conn_cur`, and it expires as `learned` says. This
+    /// counts as no change of this process. `false`: the table is full and no entry can be removed.
     pub fn merge(&self, learned: &Learned<'_>, now: u64) -> bool {
         let taken = self.enter_quietly(learned.key, now, |entry| {
             let keep = learned.precedence.of(entry.mark.number());

@@ -1,4 +1,4 @@
-//! One entry of a stick table: its key, its values and its users.
+//! An entry of a stick table: its key, its values and its users.
 //!
 //! The values are behind a lock of their own, held for a few nanoseconds: rates need several words
 //! changed together. Invariant: the lock of an entry may be taken under the lock of its shard, not
@@ -223,7 +223,7 @@ impl Entry {
         self.expire.load(Relaxed)
     }
 
-    /// Whether it is in its table and its time is not over.
+    /// Whether the entry is in its table and has not expired.
     pub fn is_alive(&self, now: u64) -> bool {
         !self.mark.is_gone() && !self.has_expired(now)
     }
@@ -259,13 +259,13 @@ impl Entry {
         self.touch(now);
     }
 
-    /// One fewer holds it, which was no connection.
+    /// Removes a holder that is no connection.
     pub(crate) fn end_use(&self) {
         let mut data = self.lock();
         data.uses = data.uses.saturating_sub(1);
     }
 
-    /// One tracker fewer holds it.
+    /// Removes a tracker from the entry.
     pub(crate) fn release(&self) {
         let mut data = self.lock();
         data.uses = data.uses.saturating_sub(1);

@@ -34,8 +34,8 @@ impl KeyKind {
         }
     }
 
-    /// A key as an operator writes it; nothing when it is none of this type. Binary keys cannot be
-    /// written.
+    /// Parses a key as operators write it; `None` if the text is no key of this type. Binary keys
+    /// cannot be written.
     pub fn parse(self, text: &str) -> Option<Key<'_>> {
         match self {
             KeyKind::Ip => text.parse().ok().map(Key::ip),

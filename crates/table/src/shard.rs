@@ -233,7 +233,7 @@ impl Shard {
         self.places.get(place as usize)?.as_ref()
     }
 
-    /// The entries at these places, and whether there are places behind them.
+    /// The entries at these positions, and whether more positions follow.
     pub(crate) fn at(&self, places: Range<usize>) -> (impl Iterator<Item = &Arc<Entry>>, bool) {
         let count = self.places.len();
         let here = &self.places[places.start.min(count)..places.end.min(count)];

@@ -71,7 +71,7 @@ pub type ExpiryCallback = Box<dyn Fn(u64) + Send + Sync>;
 /// Entries that one step of [`Table::walk`] yields at most, which is how long a lock is held.
 pub const STEP: usize = 64;
 
-/// How far a listing has come. The default is before the first entry.
+/// The progress of a listing. The default is before the first entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Walk {
     shard: usize,
@@ -237,7 +237,7 @@ impl Table {
         })
     }
 
-    /// Looks at an entry, which is made if there is none. This is no change of our own.
+    /// Reads an entry, which is created if it does not exist. This is no change of our own.
     pub(crate) fn enter_quietly<T>(
         &self,
         key: &[u8],
@@ -333,7 +333,7 @@ impl Table {
         made
     }
 
-    /// Makes room for one more entry; takes the oldest ones out if there is none.
+    /// Makes room for one more entry, by removing the oldest entries of a full table.
     fn reserve(&self, now: u64) -> bool {
         if self.tight.load(Relaxed) {
             return self.replace(now);

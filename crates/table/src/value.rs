@@ -27,7 +27,7 @@ pub struct Exported {
     pub expires_in: u64,
 }
 
-/// A value that was learned: which one and what.
+/// A value that was learned: its data type and element, and the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnedValue {
     /// The data type.

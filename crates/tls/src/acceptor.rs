@@ -42,7 +42,7 @@ impl std::fmt::Debug for Acceptor {
 }
 
 impl PartialEq for Acceptor {
-    /// Whether they are the same one.
+    /// Compares identities: an acceptor equals itself only.
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }

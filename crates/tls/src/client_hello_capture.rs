@@ -66,7 +66,7 @@ impl Watch for Capture {
 }
 
 impl Offer {
-    /// Reads the message; `None` if it is another one.
+    /// Reads the message; `None` if it is no ClientHello.
     pub(crate) fn read(message: &[u8], size: usize) -> Option<Self> {
         let mut rest = Unread(message);
         if rest.take(1)? != [CLIENT_HELLO] {

@@ -25,7 +25,7 @@ mod writing;
 
 use early::Early;
 
-/// How far a handshake has come.
+/// The progress of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// The session is established.
@@ -65,7 +65,7 @@ pub struct Conn {
     asides: u8,
     /// The last call was ended because it would have gone on for long.
     cut_short: bool,
-    /// Tickets leave when they are made: early data is taken by their age.
+    /// Tickets are sent as soon as they are made, because early data is accepted by their age.
     prompt: bool,
     /// A read may find something without anything more arriving.
     buffered: bool,
@@ -184,7 +184,7 @@ impl Conn {
         asked && !self.prompt && tls13()
     }
 
-    /// Keeps what has not left for the next answer, in as little memory as it takes.
+    /// Keeps unsent bytes for the next answer, in a buffer of their size.
     fn hold(&mut self, scratch: &Scratch) {
         let rest = self.out[self.left..].to_vec();
         self.release(scratch);
@@ -204,7 +204,7 @@ impl Conn {
                 fault.reason = Reason::Authority;
             }
         }
-        // A client that has been answered has not just come and gone: something displeased it.
+        // A client that closes after the server's answer has rejected it: the handshake has failed.
         let answered = || self.accepts() && self.has_answered();
         if fault.reason == Reason::Closed && answered() {
             fault.reason = Reason::Handshake;
@@ -212,7 +212,8 @@ impl Conn {
         fault
     }
 
-    /// Whether the library has answered the client: it has computed what that takes.
+    /// Whether the library has answered the client's first message, which takes most of the
+    /// handshake's CPU.
     pub fn has_answered(&self) -> bool {
         self.library().current_cipher().is_some()
     }
@@ -252,13 +253,13 @@ impl Conn {
         self.buffered
     }
 
-    /// Whether records wait to leave.
+    /// Whether records wait to be sent.
     #[inline]
     pub fn has_unsent(&self) -> bool {
         self.left < self.out.len()
     }
 
-    /// Tells the peer that nothing more will be written, as far as it goes.
+    /// Sends close_notify to the peer, if the socket takes it.
     pub fn close(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
         if self.stands && !matches!(self.end, End::Broken(_)) {
             if self.is_early() {

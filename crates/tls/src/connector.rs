@@ -30,7 +30,7 @@ impl std::fmt::Debug for Connector {
 }
 
 impl PartialEq for Connector {
-    /// Whether they are the same one.
+    /// Compares identities: a connector equals itself only.
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }

@@ -131,7 +131,7 @@ pub(crate) fn reason(error: &ErrorStack) -> String {
     first.and_then(|error| error.reason()).unwrap_or("unknown").to_owned()
 }
 
-/// Where a session keeps the certificate that it shows, if there is more to say of it.
+/// The slot of a session for the certificate that it sends, if the certificate has further data.
 pub(crate) fn shown() -> Option<Index<Ssl, Arc<Certificate>>> {
     static INDEX: OnceLock<Option<Index<Ssl, Arc<Certificate>>>> = OnceLock::new();
     *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
@@ -276,7 +276,7 @@ fn outcome_of(chain: &X509StoreContextRef) -> Option<&VerifyResult> {
     session.ex_data(VerifyResult::index()?)
 }
 
-/// Takes note of an error, and tells whether it counts.
+/// Records a verification error; returns whether the error is ignored.
 fn is_ignored(chain: &mut X509StoreContextRef, authorities: Ignored, certificate: Ignored) -> bool {
     let (error, depth) = (chain.error().as_raw().unsigned_abs(), chain.error_depth());
     if let Some(outcome) = outcome_of(chain) {

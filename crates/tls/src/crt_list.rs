@@ -14,11 +14,12 @@ pub struct CrtListEntry {
     pub path: String,
     /// The options of its sessions.
     pub options: Options,
-    /// The names that it is for; those in it, if there are none.
+    /// The names that the certificate serves; without any, the names in the certificate.
     pub filters: Vec<Filter>,
     /// Names precede its options and are ignored.
     pub misplaced: bool,
-    /// The list that has it, and its line there, from 1; an empty name for the bind line itself.
+    /// The list with the certificate, and its line there, from 1; an empty name for the bind line
+    /// itself.
     pub list: (String, u32),
 }
 

@@ -53,7 +53,7 @@ pub(crate) enum Public<'a> {
 }
 
 impl Public<'_> {
-    /// Whether both are of one key, as far as they tell.
+    /// Whether both identifiers name the same key, as far as they can be compared.
     pub(crate) fn matches(self, other: Self) -> bool {
         match (self, other) {
             (Self::Ec(curve, point), Self::Ec(other_curve, other_point)) => {

@@ -37,12 +37,12 @@ pub(crate) fn numbers(names: &[String]) -> Vec<TlsNumber> {
     enabled.map(|(_, number)| *number).collect()
 }
 
-/// Whether one of these suites is such a suite.
+/// Whether one of these suites uses ECDSA.
 pub(crate) fn is_among(suites: &[u8]) -> bool {
     SUITES.iter().any(|(_, number)| contains(suites, *number))
 }
 
-/// Whether a list of numbers has this one.
+/// Whether a list contains this number.
 pub(crate) fn contains(list: &[u8], number: TlsNumber) -> bool {
     list.chunks_exact(2).any(|own| own == number)
 }

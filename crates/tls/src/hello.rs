@@ -91,8 +91,8 @@ const HANDSHAKE: u8 = 22;
 const RECORD_HEADER: usize = 5;
 const MESSAGE_HEADER: usize = 4;
 
-/// Whether what a client has sent is as much as is looked at before it is answered: its first
-/// message, in as many records as it takes, or something that is none.
+/// Whether the received bytes suffice to answer a client: they contain its whole first message, in
+/// any number of records, or are no such message.
 pub(crate) fn is_whole(mut bytes: &[u8]) -> bool {
     let mut header = Vec::with_capacity(MESSAGE_HEADER);
     let mut body = 0;

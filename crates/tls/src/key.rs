@@ -56,7 +56,7 @@ impl Key {
         }
     }
 
-    /// The key as the library has it; `None` if it turns out to be broken.
+    /// The key as an object of the library; `None` if it is invalid.
     pub(crate) fn get(&self) -> Option<&PKey<Private>> {
         let read = || PKey::private_key_from_der(&self.der).ok();
         self.ready.get_or_init(read).as_ref()

@@ -12,7 +12,7 @@ pub enum Verify {
     /// It is not asked for one, or it is not looked at.
     #[default]
     None,
-    /// It may show one, which is then verified.
+    /// The client may send a certificate, which is then verified.
     Optional,
     /// It has to show one.
     Required,
@@ -243,7 +243,7 @@ impl OptionKeyword {
 }
 
 impl Options {
-    /// Where it says nothing, what `other` says.
+    /// The options of `self`, and those of `other` where `self` has none.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let pick = |own: &Option<String>, other: &Option<String>| own.clone().or(other.clone());

@@ -19,7 +19,7 @@ const MOST: usize = 100_000;
 /// Beyond that one in so many is accepted early, to learn the time from it.
 const PROBED: usize = 64;
 
-/// The random bytes of a message, as far as it takes to tell it from others.
+/// A prefix of a message's random bytes that is long enough to identify it.
 type Name = [u8; 16];
 
 /// The messages of this span and of the one before.
@@ -45,7 +45,7 @@ impl SeenMessages {
         !self.before.contains(&name) && self.last.insert(name)
     }
 
-    /// Whether one more may be accepted early.
+    /// Whether another connection with early data may be accepted.
     fn has_room(&mut self) -> bool {
         self.refused = if self.last.len() < MOST { 0 } else { self.refused + 1 };
         self.refused.is_multiple_of(PROBED)
@@ -58,7 +58,7 @@ fn heard() -> MutexGuard<'static, SeenMessages> {
     HEARD.lock()
 }
 
-/// Whether another client may say something early.
+/// Whether another client may send early data.
 pub(crate) fn has_room() -> bool {
     ffi::TAKES_EARLY_ONCE || heard().has_room()
 }

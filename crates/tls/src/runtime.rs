@@ -80,7 +80,8 @@ pub enum Refusal {
     Nothing,
     /// Some line needs it.
     InUse,
-    /// It serves the other purpose: it has revocation lists and not authorities, or the reverse.
+    /// The file has another purpose: it has revocation lists instead of authorities, or the
+    /// reverse.
     Otherwise,
     /// The content cannot be parsed; the library's message.
     Unreadable(String),
@@ -97,7 +98,7 @@ pub enum Refusal {
 pub struct OpenTransaction {
     /// The file that it is about.
     pub name: String,
-    /// Whether it has just begun.
+    /// Whether the command has begun the transaction.
     pub new: bool,
 }
 
@@ -163,7 +164,7 @@ impl Runtime {
         self.store.ticket_keys()
     }
 
-    /// The servers that are there.
+    /// The servers of all backends.
     pub(crate) fn servers(&self) -> Vec<Arc<Connector>> {
         self.servers.lock().iter().filter_map(Weak::upgrade).collect()
     }

@@ -23,7 +23,7 @@ pub struct BindSettings {
     pub options: Options,
 }
 
-/// Certificates are made for names that none is there for.
+/// Certificates are generated for names that no certificate serves.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Generates {
     /// `ca-sign-file`: the authority that signs them, with its key.

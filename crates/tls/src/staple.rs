@@ -36,7 +36,7 @@ pub enum Unfit {
     Unsuccessful,
     /// It is about so many certificates.
     Several(usize),
-    /// It is about another certificate.
+    /// The response is about another certificate.
     Foreign,
     /// The authority does not know the certificate.
     Undecided,
@@ -116,8 +116,7 @@ impl Staple {
         Ok(())
     }
 
-    /// Goes on with the response of another one, if it has none and both are about the same
-    /// certificate.
+    /// Takes over the response of another staple about the same certificate, if it has none itself.
     pub(crate) fn inherit(&self, from: &Self) {
         if self.response().is_empty() && self.id == from.id {
             self.held.store(from.held.load_full());

@@ -27,10 +27,10 @@ pub trait Files: Sync {
     /// As the system says.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// The names in a directory; `None` if it is none.
+    /// The names in a directory; `None` for a file.
     ///
     /// # Errors
-    /// There is nothing of that name.
+    /// The path does not exist.
     fn list(&self, path: &Path) -> io::Result<Option<Vec<String>>>;
 }
 
@@ -144,7 +144,7 @@ impl Store {
         self.issuers.add(name, text)
     }
 
-    /// Gives a draft that has no chain of its own the one of its issuer.
+    /// Gives a draft without a chain the chain of its issuer.
     pub(crate) fn complete_chain(&self, draft: &mut CertificateDraft) {
         let leaf = draft.leaf.as_ref().filter(|_| draft.chain.is_empty());
         if let Some((file, chain)) = leaf.and_then(|leaf| self.issuers.chain_of(leaf)) {
@@ -179,7 +179,7 @@ impl Store {
         Ok(Certificate { keeps_roots: self.extras.keeps_roots, ..certificate })
     }
 
-    /// The certificate of this name, if it is there.
+    /// The certificate of this name, if it is loaded.
     pub fn certificate(&self, name: &str) -> Option<Arc<Certificate>> {
         self.certificates.read().get(name)?.clone()
     }
@@ -203,14 +203,14 @@ impl Store {
         self.certificates.write().remove(name);
     }
 
-    /// Puts a certificate under its name, in place of the one that is there.
+    /// Stores a certificate under its name and replaces an existing one.
     pub(crate) fn put(&self, certificate: Certificate) -> Arc<Certificate> {
         let certificate = Arc::new(certificate);
         self.certificates.write().insert(certificate.name.clone(), Some(certificate.clone()));
         certificate
     }
 
-    /// Puts back one that was there before.
+    /// Restores a certificate that was replaced.
     pub(crate) fn put_again(&self, certificate: Arc<Certificate>) {
         self.certificates.write().insert(certificate.name.clone(), Some(certificate));
     }
@@ -377,7 +377,7 @@ impl Store {
         self.notes.lock()
     }
 
-    /// The authorities of this name, if they are there.
+    /// The authorities of this name, if they are loaded.
     pub(crate) fn authorities(&self, name: &str) -> Option<Arc<Authorities>> {
         self.authorities.read().get(name).cloned()
     }
@@ -421,7 +421,7 @@ impl Beside {
         Self(directories.into_iter().filter_map(list).collect())
     }
 
-    /// Whether there may be such a file.
+    /// Whether the directory may contain such a file.
     fn may_have(&self, path: &str) -> bool {
         let (directory, name) = split(path);
         self.0.get(directory).is_none_or(|entries| entries.contains(name))
@@ -447,7 +447,7 @@ fn directory(name: &str, mut entries: Vec<String>, files: &dyn Files) -> Vec<Str
     entries.iter().filter(is_certificate).map(path).filter(|path| !is_directory(path)).collect()
 }
 
-/// `notes` takes what a directory has that is none: the rest of it is good.
+/// `notes` gets the files of a directory that are no certificates; the other files are used.
 fn read_authorities(
     name: &str,
     purpose: Purpose,

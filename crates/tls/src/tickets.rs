@@ -27,7 +27,7 @@ struct AgedKey(Secret);
 pub enum KeyFlaw {
     /// It is not in base64.
     Encoding,
-    /// It has another length than the keys that are there, or none that a key has.
+    /// The key's length is invalid, or differs from that of the other keys.
     Size,
 }
 
@@ -93,7 +93,7 @@ impl fmt::Debug for TicketKeys {
 }
 
 impl PartialEq for TicketKeys {
-    /// Whether they are the same ones.
+    /// Compares identities: a set of keys equals itself only.
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }
@@ -285,7 +285,7 @@ mod tests {
             let client = connector(settings, &files(&users)).unwrap();
             let here = process_of(options(), &keys, &Store::default(), &files(&users));
             assert!(!goes_on(&client, &here), "the first one");
-            // Another process has read other files before.
+            // A process before this one may have read other files.
             let (store, read) = (Store::default(), files(&users));
             store.load_authorities("other.pem", Purpose::Trust, &read).unwrap();
             assert!(goes_on(&client, &process_of(options(), &keys, &store, &read)));

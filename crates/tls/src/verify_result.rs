@@ -33,7 +33,7 @@ impl VerifyResult {
         self.looked.store(true, Relaxed);
     }
 
-    /// Whether there was one to look at.
+    /// Whether the client has sent a certificate.
     pub(crate) fn has_looked(&self) -> bool {
         self.looked.load(Relaxed)
     }

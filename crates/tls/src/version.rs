@@ -72,7 +72,7 @@ impl Versions {
         self.without[version as usize] = true;
     }
 
-    /// Where it says nothing, what `other` says.
+    /// The limits of `self`, and those of `other` where `self` has none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         let without = if self.without == [false; 5] { other.without } else { self.without };

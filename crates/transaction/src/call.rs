@@ -24,8 +24,8 @@ use std::rc::Rc;
 use transport::channel::Link;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
-/// A call, from its wait for a server to the end of its connection. It belongs to the task that has
-/// made it.
+/// A call, from its wait for a server to the end of its connection. The call belongs to the task
+/// that has started it.
 pub struct Call {
     /// `None` only while it is dropped.
     tx: Option<Box<Transaction>>,
@@ -149,7 +149,8 @@ impl Drop for Call {
     }
 }
 
-/// Counts the call, and gives back what it holds. There is no log line: the caller writes its own.
+/// Counts the call as ended, and releases its connection and slot. There is no log line: the caller
+/// writes its own.
 fn finish(mut tx: Transaction) {
     let journal = &mut tx.notes.journal;
     (journal.ended, journal.silent) = (tx.worker.thread.nanos(), true);

@@ -1,8 +1,9 @@
 //! From a backend to a server connection that has taken the request: reuse, new connections,
 //! retries.
 //!
-//! Nearly every request finds a server with room and an idle connection to it. That path has no
-//! wait ([`at_once`]); all other paths are one future beside it, made when needed.
+//! Nearly every request finds a server with room and an idle connection to it. The path of the
+//! usual request has no wait ([`at_once`]); all other paths are a separate future, made when
+//! needed.
 
 mod early_send;
 mod server_redirect;
@@ -239,8 +240,8 @@ async fn turn_around(tx: &mut Transaction, backend: &BackendRef) -> Result<(), F
     sleep(tx, pause.min(TURN_AROUND_MS)).await
 }
 
-/// Whether the algorithm has another server for the same request, so that a pause for the failed
-/// one gains nothing.
+/// Whether the algorithm finds another server for the same request, so that a pause for the failed
+/// server is of no use.
 fn goes_elsewhere(backend: &LocalBackend) -> bool {
     let balancer = &backend.back.balancer;
     let usable = balancer.usable();
@@ -504,7 +505,7 @@ fn connect_deadline(tx: &Transaction) -> Option<Tick> {
 enum Reused {
     /// An idle connection for the request.
     Yes(Box<ServerConn>),
-    /// This thread has none; another thread may have one.
+    /// This thread has no idle connection; another thread may have one.
     Elsewhere(Wanted),
     /// The request needs a new connection.
     No,
@@ -564,7 +565,7 @@ fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     if others && roomy && keeps { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
 }
 
-/// An idle connection of another thread, if it has one.
+/// Takes an idle connection from another thread, if it has one.
 async fn elsewhere(
     tx: &mut Transaction,
     server: &ServerRef,

@@ -150,7 +150,7 @@ pub(crate) fn failed() -> Failure {
     Failure::close(Cause::Internal, Phase::Data)
 }
 
-/// As [`response`], for one that the proxy makes itself: bandwidth limits leave it alone.
+/// As [`response`], for a local response: bandwidth limits do not apply to it.
 pub(crate) fn local_response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
     if !has_any(tx) {
         return body;

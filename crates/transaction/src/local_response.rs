@@ -1,4 +1,4 @@
-//! Answers that the proxy gives by itself: what they say.
+//! Local responses of the proxy: errors, redirects and replies of rules.
 
 pub(crate) mod cached;
 
@@ -22,7 +22,7 @@ mod tests;
 pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
     tx.notes.journal.status = status;
     let reply = configured(tx, status);
-    // Only where bytes are what goes to the client they can go as they are. The reply to the
+    // Only responses over HTTP/1 can be sent as the bytes of an error file. The reply to the
     // preface of HTTP/2, whose head could be read, is encoded as others are, as in HAProxy.
     let is_preface = tx.space.request.method() == b"PRI";
     let as_it_is = tx.notes.journal.bad_request && tx.client.mux.is_h1() && !is_preface;

@@ -257,7 +257,7 @@ pub(crate) fn wants(tx: &Transaction, event: RetryOn) -> bool {
     policy(tx).has(event) && may_again(tx) && !tx.notes.no_retry
 }
 
-/// Whether a connection that has failed may be replaced by another one.
+/// Whether a failed connection may be replaced by a new one.
 fn may_reconnect(tx: &Transaction) -> bool {
     policy(tx).has(RetryOn::CONNECTION) && may_again(tx)
 }

@@ -43,15 +43,15 @@ pub trait PayloadFilter: Debug {
         false
     }
 
-    /// Takes what it wants of an offer. A filter that replaces payload appends to `output`: at most
-    /// in proportion to what it takes.
+    /// Decides on the bytes of an offer. A filter that replaces payload appends to `output`: at
+    /// most in proportion to what it takes.
     fn take(&mut self, offer: Offer<'_>, output: &mut Vec<u8>) -> Taken;
 
     /// The message has passed the filter whole.
     fn end(&mut self, _trailers: &Fields) {}
 }
 
-/// A filter, and how far it has come.
+/// A filter, and its position in the payload.
 #[derive(Debug)]
 struct Stage {
     filter: Box<dyn PayloadFilter>,

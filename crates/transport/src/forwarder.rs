@@ -83,7 +83,7 @@ pub enum Step {
     AwaitsBuffer,
     /// A filter holds payload back until [`Flow::resumes`].
     AwaitsTime,
-    /// Another turn: the forwarder has used up its share of this one.
+    /// The forwarder needs another turn: it has used up its share of this one.
     More,
     /// The whole message has been passed on.
     Done,
@@ -306,7 +306,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Whether another piece can be framed behind the one just framed.
+    /// Whether another piece can be framed behind the last one.
     fn is_followed(&self, input: &Buf) -> bool {
         let more = self.received || input.data().len() > self.owed;
         self.owed > 0 && !self.ended && more && self.outbox.unsent().len() < GATHERED

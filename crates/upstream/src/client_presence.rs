@@ -7,10 +7,10 @@ use settings::Mode;
 use transport::socket::is_transient;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
-/// Looks whether the client is still there, and has the task woken when it leaves.
+/// Checks that the client is still connected, and has the task woken when it disconnects.
 ///
 /// # Errors
-/// The client has left: the request needs no server any more.
+/// The client has disconnected, so the request needs no server any more.
 pub fn check_client(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     let left = match tx.client.mode {
         Mode::Tcp => has_left(tx),
@@ -30,7 +30,7 @@ pub fn check_client(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     }
 }
 
-/// Reads from the client. `true`: it has left and aborts its request.
+/// Reads from the client. `true`: the client has left, which aborts its request.
 fn has_left(tx: &mut Transaction) -> bool {
     match gather(tx) {
         Gathered::Some | Gathered::Full => false,

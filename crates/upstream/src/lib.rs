@@ -1,5 +1,5 @@
-//! The way to a server: its reservation, the plan of a connection to it, and what its clients and
-//! connections say about it meanwhile.
+//! The way to a server: its reservation, the plan of a connection, TLS with the server, and the
+//! client's presence meanwhile.
 #![forbid(unsafe_code)]
 
 pub mod balance_key;

@@ -295,9 +295,9 @@ async fn wait_in_backend_queue(
     result
 }
 
-/// A slot on any server that has one. A request that waits for any server takes every slot: one
-/// that it left would stay empty while others wait behind it. The slot that was released for this
-/// request is its own even if others wait for that server in particular.
+/// A slot on any server that has one. A request that waits for any server takes every slot that is
+/// offered: a slot that it refused would stay empty while others wait behind it. The slot that was
+/// released for this request is its own even if others wait for that server in particular.
 fn any_slot(
     tx: &Transaction,
     backend: &BackendRef,
@@ -391,7 +391,7 @@ impl<'a> Waiting<'a> {
         turn
     }
 
-    /// The request has taken a slot on a server, perhaps the one that it was offered.
+    /// The request has taken a slot on a server, possibly the offered one.
     fn took(&self, slot: usize) {
         self.offered.set(self.offered.get().filter(|offered| *offered != slot));
     }

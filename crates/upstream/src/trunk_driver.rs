@@ -97,7 +97,8 @@ fn log_error_lines(worker: &Worker, trunk: &Trunk) {
     worker.give_scratch(line);
 }
 
-/// When it is given up: idle for `pool-purge-delay`, or with a server that takes nothing.
+/// The time at which the connection is closed: idle for `pool-purge-delay`, or with a server that
+/// has read nothing for `timeout server`.
 fn deadline(trunk: &Trunk, pump: &Pump, idle: bool) -> Option<Tick> {
     if idle {
         return Some(trunk.idle_since.get().plus_ms(trunk.server.settings.pool_purge));

@@ -153,7 +153,7 @@ fn every_hash_chooses_as_haproxy_does() {
 #[test]
 #[ignore = "takes minutes; measures what others are compared with"]
 fn measure_the_golden_vectors() {
-    // Two programs, since turns go on where they were.
+    // Two programs are used, because turns continue from request to request.
     let (one, other) = (farm(&program()), farm(&program()));
     let row = |algorithm, kind| {
         let sum = |farm, count| checksum(chosen(farm, algorithm, kind, count).into_iter());

@@ -424,7 +424,7 @@ fn without_time(line: &str) -> String {
     fields.join(" ")
 }
 
-/// How the backend's other servers are checked says nothing about this one.
+/// The checks of other servers of the backend do not apply to this one.
 #[test]
 fn a_server_that_is_added_is_checked_with_its_own_header() {
     let log = LogReceiver::new();

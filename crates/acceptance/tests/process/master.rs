@@ -126,7 +126,7 @@ fn mworker_max_reloads_ends_those_that_stay_too_long() {
     let old = master.worker();
     let mut client = master.running.web();
     client.send("GET / HT");
-    // The worker has taken it when it counts it.
+    // The worker has accepted the connection once its counter shows it.
     eventually("the client is in", || {
         master.cli("@1 show info").contains("\nCurrConns: 1\n").then_some(())
     });

@@ -145,7 +145,7 @@ fn what_it_says_is_followed_and_what_it_fails_to_say_is_held() {
     wait_for(&weir, &["- 32", "- 32"]);
     dns.know("127.0.0.6 app.test\n");
     wait_for(&weir, &["127.0.0.6 0", "- 32"]);
-    // It is there and says nothing.
+    // The name server exists, but does not answer.
     let before = (counter(&weir, "timeout"), weir.cli("show servers state b"));
     dns.signal(STOP);
     eventually("nothing in time", || (counter(&weir, "timeout") > before.0 + 1).then_some(()));

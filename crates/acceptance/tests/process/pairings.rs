@@ -1,8 +1,8 @@
 //! Requests and answers mean the same over every protocol of clients and servers, clear or
 //! encrypted: one table of behaviours for every pairing.
 //!
-//! A frontend passes everything to another one of the same program, over what the pairing says;
-//! that one has a scripted origin of HTTP/1 behind it.
+//! A frontend passes all requests to another frontend of the same program, over the protocols of
+//! the pairing; that frontend has a scripted HTTP/1 origin.
 
 use crate::support::{Client, Heard, Identity, Message, Origin, Running, Setup, Talker, reply};
 use mux::BodyKind;

@@ -43,9 +43,8 @@ fn becomes(weir: &Running, key: &str, values: &str) {
     });
 }
 
-/// Waits until what one process has changed so far has reached the other one. The updates of a
-/// process go in rounds, and the second entry is in a later round than all that was there before
-/// the first one.
+/// Waits until the changes of one process have reached the other. The updates of a process go in
+/// rounds, and the second entry is in a later round than all that was there before the first one.
 fn pass_changes(from: &Running, to: &Running) {
     for key in ["/mark1", "/mark2"] {
         from.cli(&format!("set table counts key {key} data.gpc0 1"));

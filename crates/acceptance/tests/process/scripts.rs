@@ -626,7 +626,7 @@ fn channels_show_and_change_the_bytes_of_a_session() {
         core.register_action('answer', {'tcp-res'}, function(txn)
             if txn.res:get_in_len() == 0 then return act.YIELD end
             txn.res:append('!') txn.res:prepend(tostring(txn.res:is_resp())) end)";
-    // Sends back what it has got.
+    // Echoes the received bytes.
     let origin = Origin::new(|mut peer| {
         let bytes = peer.client.rest();
         peer.send(bytes);

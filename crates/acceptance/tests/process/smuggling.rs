@@ -153,7 +153,7 @@ fn start(origin: &Origin) -> Running {
     Setup::http("", back).with("origin", origin.address()).start()
 }
 
-/// Whether a message says how long it is in one way.
+/// Whether a message announces its length in a single way.
 fn has_one_length(request: &Message) -> bool {
     let fields = request.all("content-length").count() + request.all("transfer-encoding").count();
     fields == 1

@@ -310,7 +310,7 @@ fn introduced(namespace: Option<&str>) -> Vec<u8> {
 }
 
 /// `namespace *`, as measured: the namespace that the PROXY header names, if the configuration
-/// knows it, else the listener's. The next PROXY header names it.
+/// knows it, else the listener's. The PROXY header to the server names that namespace.
 #[test]
 fn connections_follow_their_clients_into_namespaces() {
     let name = format!("weir-star-{}", std::process::id());

@@ -72,7 +72,7 @@ fn empty_lines_before_a_request_are_skipped() {
     let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi";
     let mut client = Secure::connect(weir.address("web"), "a.test");
     client.0.write_all(b"\r\n").expect("it is read");
-    // In one piece with what comes after them, and with what goes before them.
+    // In one segment with the bytes behind them, and with the bytes before them.
     for request in [format!("\r\n\n{post}"), format!("{post}\r\n"), format!("\r\n{post}")] {
         let (head, _) = client.ask(&request).expect("an answer");
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{request:?}: {head}");
@@ -242,7 +242,7 @@ fn an_empty_host_name_is_refused() {
     }
 }
 
-/// A client's first message without the byte that the host name in it has.
+/// A ClientHello from which one byte of the host name is missing.
 fn nameless(mut hello: Vec<u8>) -> Vec<u8> {
     let list = hello.windows(6).position(|six| six == b"\0\x04\0\0\x01a").expect("a name");
     // Behind headers, version and random bytes: session, ciphers, compression, extensions.
@@ -615,7 +615,7 @@ fn algorithms_come_from_the_providers_that_are_named() {
 #[test]
 fn what_the_library_has_nothing_for_is_an_error() {
     if !is_built_on("AWS-LC") {
-        // The other one has something for all of it.
+        // The other server has a setting for each of these words.
         return;
     }
     for line in ["ssl-dh-param-file x", "ssl-propquery x", "ssl-provider x", "ssl-provider-path x"]
@@ -725,7 +725,8 @@ backend app
     assert!(short(&lengths[..49]) && !short(&lengths[lengths.len() - 2..]), "{lengths:?}");
 }
 
-/// `npn`, up to TLS 1.2: the client chooses, and takes one of its own where it finds none.
+/// `npn`, up to TLS 1.2: the client chooses a protocol, one of its own if the server offers none
+/// that it knows.
 #[test]
 fn a_protocol_is_chosen_by_the_client() {
     if is_built_on("AWS-LC") {

@@ -18,7 +18,7 @@ pub(crate) struct Map {
 
 impl Chooser for Map {
     fn members(&self, members: &[Member]) {
-        // Made before the lock is taken: picks go on meanwhile.
+        // Built before the lock is taken, so that picks are not delayed.
         let made = Table::new(members);
         let mut table = self.table.write();
         *table = made;

@@ -30,7 +30,7 @@ struct Due {
     place: usize,
 }
 
-/// A server that has not been served since its weight is what it is.
+/// A server that has had no turn since its weight last changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Fresh {
     weight: Reverse<u32>,

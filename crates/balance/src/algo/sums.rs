@@ -28,12 +28,12 @@ impl Sums {
         self.upto.last().copied().unwrap_or(0)
     }
 
-    /// One server; `None` only if there is none.
+    /// A server by weighted chance; `None` if no server is usable.
     pub(super) fn draw(&self, random: &Prng) -> Option<&Member> {
         self.at(random.below(*self.upto.last()?))
     }
 
-    /// One server other than `first`, which was drawn from here.
+    /// A second server by weighted chance, other than `first`.
     pub(super) fn draw_other(&self, first: &Member, random: &Prng) -> Option<&Member> {
         let rest = self.weight().checked_sub(first.weight).filter(|rest| *rest > 0)?;
         let at = random.below(rest);

@@ -39,7 +39,7 @@ impl Balancer {
         self.follow(server, now_ms)
     }
 
-    /// Makes the server's state follow from what its agent and its checks say.
+    /// Derives the server's state from the results of its agent and its health checks.
     fn follow(&self, server: &Server, now_ms: u64) -> Change {
         let record = server.record();
         let (op, admin) = server.state();

@@ -65,7 +65,7 @@ impl Few {
         self.loads.iter().cloned().collect()
     }
 
-    /// How many there are, whether they take part or not.
+    /// The number of servers, whether or not they take part in balancing.
     pub(crate) fn len(&self) -> usize {
         self.loads.len()
     }
@@ -123,7 +123,7 @@ impl LoadIndex for Few {
                 self.arrive(seen.slot);
                 return Ok(seen.slot);
             }
-            // Another request was faster, and has what it wanted: look again.
+            // Another request has taken the slot: the search starts again.
         }
     }
 

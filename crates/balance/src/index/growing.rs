@@ -20,7 +20,7 @@ use super::{
 pub(crate) struct Growing {
     few: Few,
     levels: OnceLock<Arc<Levels>>,
-    /// Held while a server is admitted, so that the one that takes over has all.
+    /// Held while a server is added, so that the index that takes over contains all servers.
     admitting: Mutex<()>,
 }
 

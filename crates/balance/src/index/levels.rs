@@ -52,7 +52,7 @@ struct Front {
     /// The server to be tried next, or [`NIL`] to take the lock.
     next: AtomicU32,
     /// A server whose load is below its level, and below the lowest ring when it was put here; or
-    /// [`NIL`]. The thread that takes it out moves it to its level or puts it back.
+    /// [`NIL`]. The thread that takes the server out moves it to its level or puts it back.
     released: AtomicU32,
 }
 
@@ -73,9 +73,9 @@ struct Rings {
 /// The result of trying a server under the lock.
 enum Tried {
     Reserved,
-    /// It stood too low, and stands at this key now.
+    /// The server's key was too low; it is in the ring of this key now.
     Moved(u64),
-    /// It has room, but is to be avoided.
+    /// The server has room, but the request avoids it.
     Avoided,
     Full,
 }
@@ -142,7 +142,8 @@ impl Levels {
         picked.then_some(slot as usize)
     }
 
-    /// Leaves a server beside the lowest ring; tells whether it is there.
+    /// Puts a released server into the slot beside the lowest ring; `false` if its key is not lower
+    /// or another server is in the slot.
     fn leave_released(&self, slot: u32, key: u64) -> bool {
         let left = |before| before == slot;
         key < self.front.key.load(Acquire)
@@ -278,7 +279,7 @@ impl Levels {
         self.front.next.store(ring.head, Release);
     }
 
-    /// Moves a server that stands wrong; yields where it stands then.
+    /// Moves a server whose key is out of date; returns the new key.
     fn reindex(&self, rings: &mut Rings, slot: u32, moves: Moves) -> u64 {
         reindex(self.load(slot), moves, |from, to| {
             self.unlink(rings, slot, from);

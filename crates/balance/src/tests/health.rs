@@ -271,7 +271,7 @@ fn a_silent_agent_brings_no_server_up() {
         let result = CheckResult { status, ..CheckResult::default() };
         backend.on_agent(0, result, 1000).change
     };
-    // As a state file has left it.
+    // The server in the state of a state file.
     backend.force_health(0, Change::Down, 0);
     assert_eq!(says(CheckStatus::L4Connection), Change::None);
     assert_eq!(says(CheckStatus::Checked), Change::None, "it told a weight only");

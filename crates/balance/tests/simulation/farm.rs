@@ -18,7 +18,7 @@ pub(crate) struct Farm {
     pub(crate) servers: usize,
     /// How many of them are slow.
     pub(crate) slow: usize,
-    /// How many times longer a slow one takes.
+    /// The factor by which a slow server takes longer.
     pub(crate) slower: f64,
     /// The offered load as a share of the capacity of all healthy servers.
     pub(crate) load: f64,
@@ -99,7 +99,7 @@ impl Farm {
         Latencies { slow_share: slow as f64 / seen.len() as f64, sorted: seen }
     }
 
-    /// A server takes up what waits while it has workers.
+    /// A server begins waiting requests while it has free workers.
     fn work(
         &self,
         slot: usize,

@@ -47,7 +47,7 @@ impl Decoder {
         }
     }
 
-    /// Whether the stream has come to its end, its checksum being right.
+    /// Whether the stream has ended with a right checksum.
     pub(crate) fn ends(self, algorithm: Algorithm, output: &[u8]) -> bool {
         match self {
             Self::Deflate(mut inflate) => {

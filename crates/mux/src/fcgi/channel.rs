@@ -125,7 +125,8 @@ impl FcgiConn {
         self.streams.get(key).is_none_or(FcgiStream::is_readable)
     }
 
-    /// Whether the application takes nothing more of a request: it has ended it, or is gone.
+    /// Whether the application reads no more of a request: it has ended the request, or has closed
+    /// the connection.
     pub fn is_reset(&self, key: Key) -> bool {
         self.streams.get(key).is_none_or(FcgiStream::is_reset)
     }
@@ -136,8 +137,7 @@ impl FcgiConn {
         self.streams.get(key).is_some_and(|stream| stream.is_cut)
     }
 
-    /// Whether the application has not processed the request: it has refused it, or it was not
-    /// sent.
+    /// Whether the request was not processed: the application refused it, or it was not sent.
     pub fn is_unprocessed(&self, key: Key) -> bool {
         self.streams.get(key).is_some_and(|stream| stream.is_refused() || stream.is_unsent)
     }

@@ -270,7 +270,7 @@ impl FcgiConn {
         Some(self.streams.get(key)?.end?.app_status)
     }
 
-    /// The next request with news. Each one is named once until it is taken.
+    /// The next request with news. Each request is reported once until its data is read.
     pub fn take_woken(&mut self) -> Option<Key> {
         while let Some(key) = self.woken.pop() {
             if let Some(stream) = self.streams.get_mut(key) {

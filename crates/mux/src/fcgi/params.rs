@@ -161,7 +161,7 @@ fn split_script(script: ScriptPath<'_>) -> Result<Script<'_>, ParamsError> {
     Ok(parts)
 }
 
-/// Whether a path has more `..` segments than others somewhere.
+/// Whether a path leaves its root by `..` segments.
 fn leaves_root(path: &[u8]) -> bool {
     let mut depth = 0usize;
     for segment in path.split(|&byte| byte == b'/') {

@@ -25,7 +25,7 @@ impl ErrorText {
     }
 
     /// The next line without its end; an incomplete one only if `ended`, or when the buffer is
-    /// full. Returns whether there was one.
+    /// full. Returns whether there was a line.
     pub(super) fn take_line(&mut self, ended: bool, line: &mut Vec<u8>) -> bool {
         let end = self.text.iter().position(|&byte| byte == b'\n');
         let ended = ended || self.text.len() == CAPACITY;

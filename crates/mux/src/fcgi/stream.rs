@@ -59,7 +59,7 @@ pub(super) struct FcgiStream {
     pub(super) is_head: bool,
     /// Bytes came beyond the length that the answer announced.
     pub(super) has_excess: bool,
-    /// The caller has released it: its records are dropped until it ends.
+    /// Whether the caller has released the request, whose records are dropped until its end.
     pub(super) released: bool,
     pub(super) is_woken: bool,
     /// Token to wake, and the events waited for.
@@ -144,7 +144,7 @@ impl FcgiStream {
         &self.buffer[self.at..]
     }
 
-    /// Whether the answer has ended as the protocol says.
+    /// Whether the response has ended in accordance with the protocol.
     pub(super) fn has_ended(&self) -> bool {
         self.stdout_ended || self.end.is_some()
     }

@@ -75,7 +75,7 @@ fn content_length(head: &mut Head) -> Result<u64, BadFraming> {
 }
 
 /// Checks that `chunked` is the only coding. Another one before it is well-formed and not
-/// supported: 422. An empty one counts as another one.
+/// supported: 422. An empty value counts as a different value.
 fn transfer_encoding(head: &Head, lenient: bool) -> Result<(), BadFraming> {
     let (mut chunked, mut others) = (false, false);
     for field in head.by_id(HeaderId::TransferEncoding) {

@@ -1,7 +1,7 @@
 //! HTTP/2 connections, to clients and to servers (RFC 9113): frames, streams, flow control in both
 //! directions, flood detection.
 //!
-//! A connection takes bytes from its peer (`handle_input`) and has bytes for it (`output`). Its
+//! A connection takes bytes from its peer (`handle_input`) and makes bytes for it (`output`). Its
 //! streams are identified by keys and used like HTTP/1 connections, one exchange each:
 //! `handle_head` -> (`read`)* -> `encode_head` -> (`send`)* -> `encode_end` -> `release`. A caller
 //! registers for a stream's readiness with `want`, and `take_woken` returns the tokens to wake.

@@ -281,7 +281,7 @@ fn requested_upgrade(head: &Head, protocol: &[u8]) -> PendingUpgrade {
 }
 
 /// Announces a known length, for recipients behind the peer that need it, and removes any other
-/// one, which would make the message malformed.
+/// length, which would make the message malformed.
 fn announce_length(head: &mut Head, body: BodyKind) {
     match body {
         BodyKind::Length(n) => length::announce(head, n),

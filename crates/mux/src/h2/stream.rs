@@ -105,7 +105,7 @@ pub(super) struct Stream {
     pub(super) last_trailers: Option<Box<Fields>>,
     /// The stream waits in the line for its turn.
     pub(super) queued: bool,
-    /// The stream has its turn and has not sent since.
+    /// Whether the stream has the turn to send, and has not used it.
     pub(super) called: bool,
     /// The stream has sent a frame since its last turn.
     pub(super) served: bool,

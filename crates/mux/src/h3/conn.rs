@@ -70,7 +70,7 @@ pub struct H3Conn {
     pub(super) go_away: GoAway,
     /// Tokens of streams to wake.
     pub(super) woken: Vec<u64>,
-    /// Frames that do nothing, as far as requests have not given them back.
+    /// Frames without effect, minus those that requests have compensated.
     pub(super) idle_frames: u32,
     pub(super) glitches: u32,
     pub(super) counters: H3Counters,

@@ -100,7 +100,7 @@ impl H3Conn {
             let Some(stream) = self.requests.get_mut(key) else { continue };
             stream.is_blocked = false;
             self.blocked -= 1;
-            // It may block again, which counts it again.
+            // The block may wait for the table again, and is then counted again.
             self.take_held(key)?;
             self.end_if_blocked_no_more(key)?;
             if let Some(stream) = self.requests.get_mut(key)

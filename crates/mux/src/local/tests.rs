@@ -34,7 +34,7 @@ fn read_head(conn: &mut LocalConn) -> BodyKind {
     }
 }
 
-/// Reads payload until none is there; the text, and whether the response has ended.
+/// Reads all available payload; returns the text, and whether the response has ended.
 fn read(conn: &mut LocalConn) -> (Vec<u8>, bool) {
     let (mut buffer, mut all) = ([0; 1000], Vec::new());
     loop {

@@ -94,7 +94,7 @@ fn stale_object(view: &View<'_>, of: &CachedRequest, request: &Head, hit: Hit) -
     scratch.clear();
     let answer = {
         let validators = hit.validators(&mut scratch);
-        StoredAnswer::to(request, hit.content_len(), &validators, settings.ranges, date(view))
+        StoredAnswer::to(request, hit.content_len(), &validators, settings.ranges, view.worker.date())
     };
     view.worker.give_scratch(scratch);
     let cache = of.cache.clone();
@@ -131,18 +131,13 @@ fn join_fetch(view: &mut View<'_>, request: &CachedRequest) {
     }
 }
 
-/// The request goes to the server for others as well. It does so for one cache: those that wait for
-/// it in another one are not held up.
+/// The request goes to the server for others as well. A request leads the fetch of one cache only;
+/// requests that wait in another cache go on.
 fn lead(view: &mut View<'_>, request: &CachedRequest, ticket: FetchTicket) {
     let fetch = &mut view.notes.cache.get_or_insert_default().fetch;
     if fetch.is_none() {
         *fetch = Some((request.cache.clone(), ticket));
     }
-}
-
-/// The date in seconds since the epoch.
-fn date(view: &View<'_>) -> i64 {
-    (view.worker.thread.wall() / 1_000_000_000) as i64
 }
 
 /// Begins to store the response, if it may be stored. The response to an unsafe method drops the
@@ -157,7 +152,7 @@ pub(crate) fn store(view: &mut View<'_>, name: &str) {
         view.notes.used = true;
         view.notes.cache.get_or_insert_default().remember(request);
     }
-    let (date, now) = (date(view), view.worker.millis());
+    let (date, now) = (view.worker.date(), view.worker.millis());
     let Some(notes) = view.notes.cache.as_mut() else { return };
     let Some(request) = notes.of(&cache) else { return };
     let response = &view.space.response;

@@ -14,8 +14,8 @@ const SILENCE: u64 = 5_000;
 const RECONNECT: u64 = 5_000;
 /// The shortest time before the next connection, and what is added to it at random.
 const JITTER: (u64, u32) = (50, 2_000);
-/// Connections to a successor that fail before a process that stops takes it that there is none:
-/// its successor listens before it tells this process to stop.
+/// Failed connections to a successor after which a stopping process assumes that it has none: a
+/// successor listens before it tells this process to stop.
 const MAX_FAILURES: u32 = 10;
 
 impl Group {
@@ -48,7 +48,8 @@ impl Group {
         for session in self.sessions.values_mut().filter(|session| needs_beat(session)) {
             if session.sent_at + HEARTBEAT <= now {
                 Control::Heartbeat.write(&mut session.pending);
-                // The caller sends it now; if it cannot, the next one has to wait.
+                // The caller sends the message now; if it cannot, it tries again at the next
+                // deadline.
                 session.sent_at = now;
                 if let Some(peer) = session.peer {
                     self.peers[peer].counters.sent_heartbeats += 1;

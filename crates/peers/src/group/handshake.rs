@@ -122,8 +122,8 @@ impl Group {
         self.tick(now);
     }
 
-    /// Whether a process that stops has nothing more to do: its successor has confirmed what it was
-    /// taught, or there is none.
+    /// Whether a stopping process has finished: its successor has confirmed all updates, or it has
+    /// no successor.
     pub fn is_taught(&self) -> bool {
         self.is_taught
     }

@@ -1,9 +1,9 @@
-//! How a process that has begun learns what the others know (peers-v2.0.txt, "Initial full resync
-//! process").
+//! Resynchronization: a new process learns the tables of the others (peers-v2.0.txt, "Initial full
+//! resync process").
 //!
-//! First the old process on the same machine is waited for, if there may be one; then one remote
-//! peer after the other is asked, until one teaches everything that is up to date itself; at last
-//! the process goes on with what it has.
+//! A new process first waits for the old process on the same machine, if there may be one. Then it
+//! asks one remote peer after the other, until a peer that is up to date has taught everything. At
+//! last it goes on with the entries that it has.
 
 use super::{Action, Event, Group, LOCAL};
 use crate::message::{Control, WireError};
@@ -15,7 +15,7 @@ use table::{Precedence, Table};
 const PATIENCE: u64 = 5_000;
 /// Milliseconds of a session in which a peer may send again what it has changed before.
 const SETTLE: u64 = 1_000;
-/// Keys of which is remembered which peer has taught them, until this process is up to date.
+/// The most keys whose teacher is remembered until this process is up to date.
 const MAX_FIRST_HAND: usize = 65_536;
 
 /// The peer that has taught an entry as a change of its own, by table and key.
@@ -24,9 +24,9 @@ pub(super) type FirstHand = HashMap<(usize, Box<[u8]>), usize>;
 /// How an update is to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
-    /// It is older.
+    /// The update is older.
     Older,
-    /// It replaces what this process has, but for values that take precedence.
+    /// The update replaces the entry, except for values that take precedence.
     Merged(Precedence),
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Resync {
     Remote(u64),
     /// This remote peer teaches.
     Learning(usize),
-    /// We know all that there is to know.
+    /// This process is up to date.
     Done,
 }
 
@@ -66,7 +66,7 @@ impl Resync {
 }
 
 impl Group {
-    /// Whether this process knows all that there is to know.
+    /// Whether this process is up to date.
     pub fn is_up_to_date(&self) -> bool {
         matches!(self.resync, Resync::Done)
     }
@@ -100,7 +100,7 @@ impl Group {
         }
     }
 
-    /// Takes note that a peer has taught everything that it knows.
+    /// Notes that a peer has taught all its tables.
     pub(super) fn finish_lecture(
         &mut self,
         peer: usize,
@@ -163,8 +163,8 @@ impl Group {
     /// How an update of a peer is to be taken. In a lesson a peer also says what it has from
     /// others, which may be older than what is known here: what others have said of themselves
     /// since this process began is newer, of counts and rates the greater one is, and of what was
-    /// changed here and the teacher has not confirmed, both count. Lessons say how long entries
-    /// have left, changes do so only when they are old.
+    /// changed here and the teacher has not confirmed, both count. Lessons contain the remaining
+    /// time of entries; changes contain it only if they are old.
     pub(super) fn weigh(
         &mut self,
         (peer, table): (usize, usize),
@@ -197,10 +197,10 @@ impl Group {
         }
     }
 
-    /// How a change by a peer is to be taken. When a session opens, each side sends again what the
-    /// other one has not confirmed, which may be older than what has happened here meanwhile: of
-    /// changes that both have made without knowing each other's, the greater value holds. Later
-    /// ones hold in the order in which they come, as with HAProxy.
+    /// How a change by a peer is to be taken. When a session opens, each side sends its unconfirmed
+    /// updates again, which may be older than changes made here meanwhile. If both sides have
+    /// changed an entry independently, the greater value holds. Later ones hold in the order in
+    /// which they come, as with HAProxy.
     fn weigh_change(&self, peer: usize, table: usize, now: u64) -> News {
         let known = &self.peers[peer];
         let Some(progress) = known.progress.get(table).filter(|it| it.reader.is_some()) else {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct GroupView {
     /// When it began.
     pub began_at: u64,
-    /// The process knows all that others know, or has given up to learn it.
+    /// The process is up to date, or waits for no further lesson.
     pub is_up_to_date: bool,
     /// The process teaches its successor.
     pub is_stopping: bool,
@@ -31,7 +31,7 @@ pub struct PeerView {
     pub name: Arc<str>,
     /// It is this process.
     pub is_local: bool,
-    /// How the last attempt to speak with it has ended, or what goes on.
+    /// The state of the connection, or the result of the last attempt.
     pub status: PeerStatus,
     /// A connection is being made.
     pub is_connecting: bool,
@@ -39,7 +39,7 @@ pub struct PeerView {
     pub established_at: Option<u64>,
     /// When the next connection is due.
     pub reconnect_at: Option<u64>,
-    /// Its process; 0 if it is not known.
+    /// The id of the peer's process; 0 if it is unknown.
     pub pid: u64,
     /// It has taught this process, and was not up to date itself.
     pub is_partial: bool,
@@ -81,7 +81,7 @@ pub struct TableView {
     pub name: Arc<str>,
     /// Its number in our messages.
     pub local_id: u64,
-    /// Its number in the peer's messages; 0 as long as none has come.
+    /// The number of the table in the peer's messages; 0 until the peer has described it.
     pub remote_id: u64,
     /// The data types that the peer stores, as bits.
     pub remote_data: u64,

@@ -85,7 +85,7 @@ impl SocketState {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Registration {
     pub(crate) watch: Watch,
-    /// Whether it is the first one.
+    /// Whether this is the first message of the socket.
     pub(crate) first: bool,
 }
 

@@ -61,7 +61,7 @@ impl Control {
         })
     }
 
-    /// Its answer, if it has one.
+    /// The response that the action sends, if it sends one.
     pub fn reply(&self) -> Option<&Reply> {
         match self {
             Control::Deny(reply) | Control::Tarpit(reply) | Control::Return(reply) => Some(reply),

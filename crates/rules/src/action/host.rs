@@ -36,8 +36,9 @@ pub(super) fn follow_host(head: &mut Head) {
     head.set_uri(&uri);
 }
 
-/// The target of a CONNECT request whose `Host` was edited. The port stays where `Host` has none:
-/// it may have lost a default one, which the target needs (RFC 9112 section 3.2.3).
+/// The target of a CONNECT request whose `Host` was edited. If `Host` has no port, the target's
+/// port stays: `Host` may have lost a default port, which the target needs (RFC 9112 section
+/// 3.2.3).
 fn connect_target(head: &Head, old: &[u8]) -> Vec<u8> {
     let host = head.by_id(HeaderId::Host).last().map_or(&b""[..], |field| field.value);
     match (split_port(host), split_port(old).1) {

@@ -176,7 +176,7 @@ impl Expect {
     /// Judges what has come. `number` is that of the step.
     pub fn judge(&self, got: Received<'_>, number: usize, facts: &dyn Facts) -> ExpectResult {
         let judgement = self.look(got, number, facts);
-        // Nothing follows from an expression that was given up, whether it is wanted or not.
+        // An expression that was given up fails the check, whether a match is wanted or not.
         match effort::is_exhausted() {
             true => self.failed(Status::L7Response, facts, || OUT_OF_STEPS.to_vec()),
             false => judgement,
@@ -286,7 +286,7 @@ impl Expect {
         }
     }
 
-    /// Whether it says nothing but the usual.
+    /// Whether the step has no texts or statuses other than the defaults.
     pub(super) fn is_silent(&self, comment: Option<&str>) -> bool {
         let formats = self.on_success.is_some() || self.on_error.is_some() || self.code.is_some();
         let usual =

@@ -56,7 +56,7 @@ pub(super) enum TextPattern {
 pub(super) enum Unusable {
     /// No hexadecimal text.
     NotHex,
-    /// Nothing, which would be everywhere.
+    /// The pattern is empty and would match everything.
     Empty,
 }
 
@@ -86,7 +86,7 @@ impl Pattern {
         })
     }
 
-    /// Whether it is about the head of a response, and the head has it.
+    /// Whether the pattern is about the head of a response, and the head matches it.
     pub(super) fn is_in_head(
         &self,
         head: &Head,

@@ -24,7 +24,7 @@ pub(super) enum Finding {
 }
 
 impl Protocol {
-    /// Looks at what has come; `ended` if nothing can follow.
+    /// Parses the received bytes; `ended` if no more can follow.
     pub(super) fn look(self, bytes: &[u8], ended: bool) -> Finding {
         let found = match self {
             Self::MysqlGreeting => mysql(bytes, greeting),

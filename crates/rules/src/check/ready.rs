@@ -10,7 +10,7 @@ use super::{Connect, Kind, Script, Step, StepAction, parse};
 use sample::{ParseError, Parser};
 use std::sync::Arc;
 
-/// A protocol, with what its option says.
+/// A protocol with the arguments of its option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready<'a> {
     /// `option redis-check`

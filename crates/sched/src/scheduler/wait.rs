@@ -18,7 +18,7 @@ pub struct Wait<'a> {
     waiting: bool,
 }
 
-/// The bit of `deadline` that says there is one.
+/// The bit of `deadline` that marks it as set.
 const SOME: u64 = 1 << 32;
 
 impl<'a> Wait<'a> {

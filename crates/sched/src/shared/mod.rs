@@ -6,9 +6,9 @@
 //! a time. A thread that finds the tree locked comes again later, and jobs added or killed
 //! meanwhile wait in its message list (see `delegating_lock`).
 //!
-//! Each job is watched by one thread of its set, usually the one that added it: only this thread
-//! has a timer for it. So an idle process sleeps, however many threads it has, and a due job wakes
-//! one thread; any other thread of the set does the job if it runs earlier.
+//! Each job is watched by one thread of its set, usually the thread that has added it: only this
+//! thread has a timer for the job. So an idle process sleeps, however many threads it has, and a
+//! due job wakes one thread; any other thread of the set does the job if it runs earlier.
 //!
 //! A postponed job is put back into the tree when its old time comes. A killed job leaves the tree
 //! under the lock, and does not begin once [`SharedWork::kill`] has returned `true`.

@@ -43,7 +43,7 @@ fn limits_deadlocks_livelocks_and_panics_are_reported() {
         assert!(own.scheduler().reasons() != Wake::MESSAGE, "it was to sleep on");
     });
     assert_eq!(machine.run_until(|| false, Duration::from_secs(1)), Err(Stop::Limit));
-    // From one thread to another, as if the other one were sleeping.
+    // A wake-up from one thread to another that may be sleeping.
     thread.mailbox().wake(sleeper, Wake::MESSAGE);
     assert_eq!(machine.run_until(|| false, Duration::from_secs(1)), Err(Stop::Panicked(1)));
 

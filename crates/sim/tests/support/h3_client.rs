@@ -482,7 +482,7 @@ impl H3Connection {
         }
     }
 
-    /// Reads a stream as far as it goes; `true`: it has ended.
+    /// Reads the available bytes of a stream; `true`: the stream has ended.
     fn read(
         &mut self,
         id: StreamId,

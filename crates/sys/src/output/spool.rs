@@ -23,7 +23,7 @@ struct SpoolState {
     bytes: Vec<u8>,
     /// Whether the thread was started.
     started: bool,
-    /// Whether the thread is writing what it has taken out of `bytes`.
+    /// Whether the thread is writing lines that it has taken out of `bytes`.
     writing: bool,
     /// Error by which lines were lost since the last push.
     lost: Option<io::Error>,

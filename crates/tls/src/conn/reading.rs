@@ -38,7 +38,7 @@ impl Conn {
         read
     }
 
-    /// Sends the messages that the library has made by itself, such as key updates or the refusal
+    /// Sends messages that the library has created on its own, such as key updates or the refusal
     /// to renegotiate.
     fn send_own_messages(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
         let held = self.held > 0 && self.held == self.out.len();

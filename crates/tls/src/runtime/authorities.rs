@@ -121,8 +121,7 @@ impl Runtime {
         abort(&mut self.ongoing(purpose), name)
     }
 
-    /// Puts what a transaction has gathered in the place of the file everywhere; tells in how many
-    /// places.
+    /// Replaces the file by the content of its transaction in all lines; returns their number.
     ///
     /// # Errors
     /// Nothing has been changed; the transaction goes on.
@@ -167,7 +166,8 @@ impl Runtime {
     /// Forgets a file.
     ///
     /// # Errors
-    /// There is none, some line needs it, a transaction is about it, or its purpose is another.
+    /// The file does not exist, a line uses it, a transaction changes it, or it has another
+    /// purpose.
     pub fn delete_authorities(&self, name: &str, purpose: Purpose) -> Result<(), Refusal> {
         if self.ongoing(purpose).as_ref().is_some_and(|(about, _)| about == name) {
             return Err(Refusal::Ongoing(name.to_owned()));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct ShownCertificate {
     /// Whether the certificate is in use.
     pub status: Status,
-    /// Itself; `None` if it is empty.
+    /// The text of an identifier; `None` if it is empty.
     pub certificate: Option<Details>,
     /// The file of the chain, if that came from another one (`issuers-chain-path`).
     pub chain_file: Option<Arc<str>>,
@@ -131,7 +131,7 @@ impl Runtime {
         Ok(OpenTransaction { name, new })
     }
 
-    /// The certificate that a file is of, and what it has of it.
+    /// The name of the certificate that a file belongs to, and the part that the file holds.
     fn part(&self, file: &str) -> Option<(String, Part)> {
         if self.store.has(file) {
             return Some((file.to_owned(), Part::Main));
@@ -173,8 +173,8 @@ impl Runtime {
         abort(&mut self.certificate.lock(), name)
     }
 
-    /// Puts what a transaction has gathered in the place of the certificate everywhere; tells in
-    /// how many places.
+    /// Replaces the certificate by the content of its transaction in all lines; returns their
+    /// number.
     ///
     /// # Errors
     /// Nothing has been changed; the transaction goes on.

@@ -52,7 +52,7 @@ pub enum ListRefusal {
     NoCertificate(String),
     /// This one is empty.
     Empty(String),
-    /// The directory has it already.
+    /// The directory has the certificate already.
     Exists,
     /// The list does not have it.
     NotThere,

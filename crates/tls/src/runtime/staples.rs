@@ -25,7 +25,7 @@ pub struct ShownStaple {
 pub enum StapleRefusal {
     /// It is not written in base64.
     Encoding,
-    /// It is not one that is shown.
+    /// The response does not belong to a certificate in use.
     Unfit(Unfit),
 }
 

@@ -41,7 +41,7 @@ impl Wire for Endless {
     }
 }
 
-/// A wire on which there is nothing more.
+/// A wire that delivers no more bytes.
 struct Silent;
 
 impl Wire for Silent {

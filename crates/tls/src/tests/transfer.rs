@@ -55,8 +55,8 @@ fn nothing_counts_as_sent_before_its_records_have_left() {
 #[test]
 fn a_flight_is_received_at_once() {
     let mut pair = joined();
-    // The hello, and what ends the handshake. OpenSSL asks once more behind the hello, whether
-    // anything follows, before it answers; another library need not.
+    // The hello, and what ends the handshake. OpenSSL reads once more behind the ClientHello before
+    // it answers; other libraries may not.
     assert!((2..=3).contains(&pair.up.reads), "{} reads", pair.up.reads);
     // The bytes behind the handshake are not lost.
     let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());

@@ -225,7 +225,7 @@ fn sessions_go_on() {
 #[test]
 fn what_is_ignored_of_one_client_does_not_concern_others() {
     let authority = make(&["ca"], ecdsa(), None);
-    // It names the authority, which has not signed it.
+    // The certificate names an authority that has not signed it.
     let namesake = make(&["ca"], ecdsa(), None);
     let files = Memory::default()
         .with("ca.pem", authority.certificate())
@@ -244,7 +244,7 @@ fn what_is_ignored_of_one_client_does_not_concern_others() {
     ignored.shake().1.unwrap();
     assert_ne!(ignored.server.checked().certificate_error, 0);
     assert!(openssl::error::ErrorStack::get().errors().is_empty());
-    // Another failed call leaves errors behind, too.
+    // Another failed call leaves errors in the library's queue, too.
     assert!(openssl::x509::X509::from_pem(b"none").is_err());
     openssl::error::ErrorStack::get();
     crate::response_text(b"none");

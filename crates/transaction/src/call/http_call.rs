@@ -110,7 +110,7 @@ impl HttpCall {
         Ok(Self { exchange, body: request.body, sent: 0 })
     }
 
-    /// The head of the response, once it is there. The body of the request is sent meanwhile.
+    /// The head of the response, once it has arrived. The body of the request is sent meanwhile.
     ///
     /// # Errors
     /// The transaction has ended without a response.
@@ -134,7 +134,7 @@ impl HttpCall {
         self.exchange.wait(!self.body.is_empty(), until).await;
     }
 
-    /// Whether the moment `until` has come.
+    /// Whether the deadline `until` has passed.
     pub fn is_due(&self, until: Option<Tick>) -> bool {
         until.is_some_and(|until| until.is_due(self.exchange.now()))
     }

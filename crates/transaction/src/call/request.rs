@@ -1,4 +1,4 @@
-//! A request of the process itself: what its caller asks for, and the head that becomes of it.
+//! A request of the process itself: the caller's wishes, and the head that is made of them.
 
 use super::http_call::{CallError, HttpRequest};
 use super::url::{Url, UrlHost, address};
@@ -108,7 +108,7 @@ impl Prepared {
     }
 }
 
-/// Writes the fields of the caller, and those that it has left out.
+/// Writes the caller's fields, and required fields that are missing.
 fn write_fields(request: &HttpRequest, url: &Url, head: &mut Head) -> Result<BodyKind, CallError> {
     let mut length = None;
     for (name, value) in &request.headers {

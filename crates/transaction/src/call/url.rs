@@ -32,7 +32,7 @@ pub(super) enum UrlHost {
 }
 
 impl Url {
-    /// `None`: it is none, or not one of these schemes.
+    /// `None`: the text is no URL, or has another scheme.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         if !text.iter().all(u8::is_ascii_graphic) {
             return None;

@@ -115,7 +115,7 @@ pub(super) fn response_head(
     tx.notes.compressed = Some(algorithm);
     plan.has_length = matches!(body, BodyKind::Length(_));
     let edits = plan.edits().filter(|edit| match edit {
-        // The encoder of the head announces chunks by itself where the version has them.
+        // The encoder of the head announces chunks by itself in versions that have them.
         HeadEdit::Add { name: "transfer-encoding", .. } => false,
         HeadEdit::Add { name: "content-encoding", .. } => is_encoded,
         _ => true,

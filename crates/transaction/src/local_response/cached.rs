@@ -17,7 +17,7 @@ pub(crate) fn prepare(tx: &mut Transaction) {
     let Some(caches) = tx.notes.cache.as_mut() else { return };
     let (Some(hit), Some(cache)) = (caches.hit.take(), caches.served_by.as_ref()) else { return };
     let ranges = cache.settings().ranges;
-    let date = (tx.worker.thread.wall() / 1_000_000_000) as i64;
+    let date = tx.worker.date();
     let mut scratch = tx.worker.take_scratch();
     let answer = {
         let validators = hit.validators(&mut scratch);
@@ -46,8 +46,7 @@ pub(crate) fn stored_head(tx: &Transaction, hit: &Hit) -> Head {
     head
 }
 
-/// Prepares a stored response, which the request has had no use for before, in place of what its
-/// server has answered.
+/// Prepares a stored, stale response in place of the server's response.
 pub(crate) fn prepare_stale(tx: &mut Transaction, stale: StaleObject, head: Head) {
     tx.space.body.clear();
     tx.space.response = head;

@@ -234,8 +234,8 @@ pub(crate) fn finish(mut tx: Transaction) -> Outcome {
     Outcome::Again(client)
 }
 
-/// Behind a frontend in TCP mode, which knows of no requests, the backend says how long the
-/// next one is waited for (manual, `timeout http-keep-alive`).
+/// Behind a frontend in TCP mode, which has no requests, the backend sets the time to wait for the
+/// next request (manual, `timeout http-keep-alive`).
 #[inline]
 fn note_keep_alive(tx: &mut Transaction) {
     let modes = (tx.client.proxy.settings.mode, tx.client.mode);

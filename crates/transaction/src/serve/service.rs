@@ -6,6 +6,7 @@
 use crate::message::body_buffer;
 use crate::message::header_case;
 use crate::serve::script_service;
+use crate::stages::cache_validation;
 use crate::{connect, filters, forward};
 use engine::state::backend::server_connection::ServerConn;
 use engine::state::services::Service;
@@ -20,10 +21,7 @@ use transport::streams;
 /// A rule or filter refuses the response, a peer takes too long or has gone, or the service fails.
 pub(crate) async fn run(tx: &mut Transaction, service: Service) -> Result<(), Failure> {
     filters::request_head(tx);
-    if let Some(caches) = &mut tx.notes.cache {
-        // A service does not validate the responses of servers.
-        caches.stale = None;
-    }
+    cache_validation::skip(tx);
     let (stream, exchange) = streams::exchange(&tx.worker.thread);
     accounting::by_applet(tx, service.log_name(), false);
     send_head(tx, Box::new(ServerConn::of_service(stream)));

@@ -133,7 +133,7 @@ struct Relay {
     server_heard: Tick,
     /// The stage of the response that holds the server's bytes back.
     inspection: Option<Progress>,
-    /// The need of that stage, where it is another one than bytes.
+    /// The need of the suspended stage, unless it waits for bytes.
     asks: Option<Need>,
     /// The place in the line for buffers, while there are none.
     claim: Claim,

@@ -32,6 +32,14 @@ pub(crate) fn request(tx: &mut Transaction, _: &BackendRef) -> Result<StageOutco
     Ok(StageOutcome::Next)
 }
 
+/// Drops the stored response of a request that a service answers: a service does not validate the
+/// responses of servers, and its failures are its own.
+pub(crate) fn skip(tx: &mut Transaction) {
+    if let Some(caches) = &mut tx.notes.cache {
+        caches.stale = None;
+    }
+}
+
 /// Has the stored response answer if the server has validated it, or failed.
 ///
 /// # Errors
@@ -67,7 +75,7 @@ pub(crate) fn response(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcom
 /// Begins to store a response whose head was updated; `None` if it may not be stored any more.
 fn begin_to_store(tx: &Transaction, stale: &StaleObject, head: &Head) -> Option<Storing> {
     let request = tx.notes.cache.as_ref()?.of(&stale.cache)?;
-    let date = (tx.worker.thread.wall() / 1_000_000_000) as i64;
+    let date = tx.worker.date();
     let rules = &stale.cache.settings().rules;
     let storable = cache::response::judge(head, &request.selecting, rules, date).ok()?;
     let now = tx.worker.millis();

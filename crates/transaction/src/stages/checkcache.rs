@@ -77,7 +77,7 @@ pub(crate) fn may_be_kept(asks: bool, response: &Head) -> bool {
 }
 
 /// Whether a shared cache may keep a response: method and status or `public` allow it, no directive
-/// forbids it, and a directive says how long. `asks`: the request's method is one that only asks.
+/// forbids it, and a directive says how long. `asks`: the request's method only reads.
 fn leave(asks: bool, response: &Head) -> Cacheability {
     let kept = |all| Cacheability { response: all, with_cookie: all };
     let mut leave = kept(asks && KEPT.contains(&response.status()));

@@ -37,7 +37,7 @@ pub(crate) fn request(tx: &mut Transaction, back: &Backend) {
     hand_on(&mut tx.space.request, cookie);
 }
 
-/// Whether rules override the cookie: the client also keeps the one that it has.
+/// Whether rules override the cookie: the client then keeps its cookie, too.
 fn is_unheeded(tx: &Transaction) -> bool {
     tx.selected_by_rule || tx.persistence == Persistence::Ignored
 }
@@ -136,8 +136,8 @@ fn note(tx: &mut Transaction, cookie: &Cookie, worth: u8) {
     }
 }
 
-/// The server's value, and the dates. These are there without a limit too, from before it was
-/// taken away.
+/// The server's value, and the dates. A client may still have these dates from a time when the
+/// cookie had a limit.
 fn split<'a>(cookie: &Cookie, value: &'a [u8]) -> (&'a [u8], Dates) {
     let before =
         |delimiter| value.iter().position(|byte| *byte == delimiter).unwrap_or(value.len());

@@ -156,8 +156,7 @@ pub(crate) fn add_date(worker: &Worker, head: &mut Head) {
         return;
     }
     let mut date = worker.take_scratch();
-    let seconds = worker.thread.wall() / 1_000_000_000;
-    Date::new(i64::try_from(seconds).unwrap_or(i64::MAX), 0).write_http(&mut date);
+    Date::new(worker.date(), 0).write_http(&mut date);
     head.push(b"date", &date);
     worker.give_scratch(date);
 }

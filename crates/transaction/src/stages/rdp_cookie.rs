@@ -48,7 +48,7 @@ fn parse(value: &[u8]) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    //! Cookies, and what is none.
+    //! Valid and invalid cookies.
     use super::*;
 
     #[test]

@@ -118,7 +118,7 @@ pub(crate) enum StageScope {
     Server,
     /// The backend, once a server is connected.
     Connected,
-    /// A response: its row says for itself.
+    /// The row's own condition decides on responses.
     Response,
 }
 

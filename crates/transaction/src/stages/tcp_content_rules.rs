@@ -143,7 +143,7 @@ pub(crate) async fn request(
     }
 }
 
-/// Waits for a buffer for what the client has sent, if there is none.
+/// Waits for a buffer for the client's bytes, if the client has none.
 async fn await_buffer(tx: &mut Transaction, deadline: Option<Tick>) {
     let (client, buffers) = (&mut tx.client, &tx.worker.buffers);
     if client.input.capacity() > 0 || !client.socket.is_readable() {

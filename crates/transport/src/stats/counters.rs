@@ -504,8 +504,8 @@ impl Counters {
     }
 }
 
-/// Something that is there now and then: its number, and the highest it has been. Shared by
-/// threads, because limits and peaks need the total; one line written per change.
+/// A number that rises and falls, with its maximum. Shared by threads, because limits and peaks
+/// need the total; one line written per change.
 #[derive(Debug, Default)]
 pub struct Gauge {
     current: AtomicU32,

@@ -98,7 +98,7 @@ mod tests {
     fn a_rate_looks_back_one_second() {
         let rate = Rate::default();
         assert_eq!(rate.get(99_900), 0);
-        // Not where the clock's seconds begin.
+        // The test begins in the middle of a second of the clock.
         (0..10).for_each(|n| rate.tick(99_900 + 20 * n));
         assert_eq!(rate.get(100_899), 10);
         assert_eq!(rate.get(101_400), 5);

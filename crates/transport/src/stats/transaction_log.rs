@@ -194,7 +194,7 @@ pub enum Ending {
     Close,
     /// An error response of this status, if no byte of another one was sent.
     Error(u16),
-    /// The response in the workspace, which a rule has made, on the same condition.
+    /// The response in the workspace that a rule has made, under the same condition.
     Prepared,
     /// None: the stored response in the workspace passes the rules about responses, and is sent.
     FromCache,

@@ -103,7 +103,7 @@ impl Memory {
         self.refused.requests.fetch_add(1, Relaxed);
     }
 
-    /// The budget itself, if there is one.
+    /// The budget, if the memory is limited.
     pub fn budget(&self) -> Option<Budget> {
         self.budget
     }

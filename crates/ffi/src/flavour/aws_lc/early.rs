@@ -9,9 +9,9 @@ use std::io::{Read, Write};
 /// `SSL_ERROR_EARLY_DATA_REJECTED`
 const REFUSED: c_int = 15;
 
-/// Where a session that is written down has the bytes that its server takes early.
+/// Number of the field of an encoded session with the bytes of early data that its server takes.
 const ROOM: u8 = 24;
-/// Where it has its protocol.
+/// Number of the field of an encoded session with its protocol.
 const PROTOCOL: u8 = 26;
 
 /// Whether early data is exchanged and the handshake is not over.
@@ -108,7 +108,7 @@ fn field(der: &[u8], number: u8) -> Option<&[u8]> {
     None
 }
 
-/// The first element: its tag, what is in it, and what is behind it.
+/// The first element: its tag, its content, and the bytes behind it.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let [tag, first, rest @ ..] = der else { return None };
     let (length, rest) = match first.checked_sub(0x80) {

@@ -11,12 +11,12 @@ pub(crate) mod ticket;
 
 pub(crate) use quic::AbsentSession as QuicSession;
 
-/// Keywords for which this library has nothing.
+/// Keywords that this library does not support.
 pub const LACKS: &[&str] =
     &["npn", "ssl-dh-param-file", "ssl-propquery", "ssl-provider", "ssl-provider-path"];
 /// Features that the library lacks as well, but without which a configuration works.
 pub const NEEDS_NOT: &[&str] = &["tune.ssl.default-dh-param"];
-/// The version of OpenSSL that it stands for, as its headers say.
+/// The version of OpenSSL whose interface the library has, according to its headers.
 pub fn api_version() -> &'static str {
     "1.1.1"
 }

@@ -1,4 +1,4 @@
-//! Providers of algorithms: AWS-LC has none but itself.
+//! Providers of algorithms, which AWS-LC does not have.
 
 /// Loads none.
 ///

@@ -16,8 +16,8 @@ pub fn usual_options() -> SslOptions {
     SslOptions::NO_RENEGOTIATION | SslOptions::CIPHER_SERVER_PREFERENCE
 }
 
-/// The library takes all that belongs to the session before it comes back: its caller has to see to
-/// it that what it receives ends.
+/// The library reads all bytes of the session before the call returns, so the caller has to bound
+/// the bytes that it passes.
 pub fn admit_asides(_: &mut SslContextBuilder) {}
 
 pub(crate) fn option_bits(options: SslOptions) -> u32 {
@@ -37,8 +37,8 @@ pub fn set_session_timeout(context: &mut SslContextBuilder, seconds: u32) {
     }
 }
 
-/// Sessions get one ticket each: as many as with OpenSSL where the session was resumed itself, and
-/// one less than there where it was not. The library cannot tell the two apart.
+/// Sessions get one ticket each. OpenSSL sends as many for resumed sessions, and two for others.
+/// The library cannot tell the two apart.
 pub fn set_usual_tickets(context: &mut SslContextBuilder) {
     // SAFETY: the context is valid and exclusively borrowed.
     unsafe { openssl_sys::SSL_CTX_set_num_tickets(context.as_ptr(), 1) };
@@ -110,9 +110,9 @@ fn best_suite(offered: &[u8], ours: Option<&str>) -> Option<&'static CStr> {
     common.min_by_key(|(place, _)| *place).map(|(_, name)| name)
 }
 
-/// Gives a session the ciphers of a context that it goes on with: it keeps those that it began
-/// with otherwise, of which [`set_usual_suite`] has left one. To be called while the client's first
-/// message is looked at.
+/// Gives a session the ciphers of the context that was chosen for it. Otherwise it would keep those
+/// of its first context, of which [`set_usual_suite`] has left one. To be called while the client's
+/// first message is looked at.
 ///
 /// # Errors
 /// A list is not understood.

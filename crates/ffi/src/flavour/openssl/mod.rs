@@ -11,7 +11,7 @@ pub(crate) mod ticket;
 
 pub(crate) use quic::QuicSession;
 
-/// Keywords for which this library has nothing.
+/// Keywords that this library does not support.
 pub const LACKS: &[&str] = &[];
 /// Features that the library lacks as well, but without which a configuration works.
 pub const NEEDS_NOT: &[&str] = &[];

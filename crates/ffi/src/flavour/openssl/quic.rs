@@ -22,7 +22,7 @@ pub(crate) struct QuicSession {
     /// `None` once it was taken: its holder keeps the rest until the session is freed.
     ssl: Option<Ssl>,
     exchange: NonNull<Exchange>,
-    /// Kept for the library, which has its address.
+    /// Kept alive, because the library has its address.
     parameters: Box<[u8]>,
 }
 
@@ -193,8 +193,8 @@ unsafe extern "C" fn show(
 }
 
 unsafe extern "C" fn release(_: *mut SSL, _: usize, argument: *mut c_void) -> c_int {
-    // SAFETY: the library's promise for this callback. It releases what `show` has shown as a
-    // whole.
+    // SAFETY: the library's promise for this callback. The library releases the bytes that `show`
+    // has returned as a whole.
     unsafe { exchange(argument) }.input.pop_front();
     1
 }

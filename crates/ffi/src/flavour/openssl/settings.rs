@@ -86,7 +86,8 @@ pub fn set_usual_suite(_: &mut SslContextBuilder) -> Result<(), ErrorStack> {
     Ok(())
 }
 
-/// Gives a session the ciphers of a context that it goes on with: here it has them already.
+/// Gives a session the ciphers of the context that was chosen for it. With this library it has them
+/// already.
 ///
 /// # Errors
 /// None.
@@ -150,7 +151,8 @@ pub fn attach_by<A: Attached>(context: &mut SslContextBuilder) -> Result<(), Err
     )
 }
 
-/// Makes a session show what `A` has for it: here it asks by itself.
+/// Has a session call `A` for its data. With this library nothing has to be set: a callback of the
+/// context does it.
 ///
 /// # Errors
 /// None.

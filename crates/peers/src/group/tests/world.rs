@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// One moment: what is due, what is to be sent, what arrives.
+    /// Runs one step: deadlines, output, input.
     pub(super) fn step(&mut self) {
         for at in 0..self.processes.len() {
             let process = &mut self.processes[at];
@@ -199,7 +199,7 @@ impl World {
         }
     }
 
-    /// One side closes; the other side first gets what is on its way.
+    /// Closes one side; the other side first gets the bytes under way.
     fn close(&mut self, at: usize, by: usize) {
         for mut end in self.connections.swap_remove(at) {
             if end.process != by || self.processes[by].group.sessions().any(|it| it == end.session)

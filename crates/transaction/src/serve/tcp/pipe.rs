@@ -52,11 +52,11 @@ pub(super) struct Pipe {
     ended: bool,
     /// The destination is shut down.
     shut: bool,
-    /// The source fills buffers: a big one pays off.
+    /// Whether the source fills buffers, so that a large one is worthwhile.
     fast: bool,
     /// Whether bytes go through a pipe of the system.
     splicing: Splicing,
-    /// That pipe, while it holds bytes or more are coming.
+    /// The pipe for splicing, while it holds bytes or more are expected.
     lane: Option<Lane>,
     /// The filters that bytes pass. No filter here replaces bytes.
     filters: Option<Box<FilterChain>>,
@@ -258,7 +258,7 @@ impl Pipe {
         Ok(None)
     }
 
-    /// Takes a buffer that was waited for; returns the one that it had.
+    /// Takes a new buffer after a wait; returns the old one.
     pub(super) fn give_buffer(&mut self, buffer: Buf) -> Buf {
         std::mem::replace(&mut self.buffer, buffer)
     }

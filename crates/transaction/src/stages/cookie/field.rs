@@ -98,8 +98,8 @@ pub(super) fn cleaned(text: &[u8], name: &[u8], prefixed: bool) -> Option<Vec<u8
     })
 }
 
-/// A `Cookie` field without the cookies of a name and their attributes; empty if no other cookie
-/// is in it. None: there is no such cookie.
+/// A `Cookie` field without the cookies of a name and their attributes; empty if no other cookie is
+/// in it. The field has no such cookie.
 pub(super) fn without(text: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let (mut first, mut left_out, mut others, mut found) = (true, false, false, false);
