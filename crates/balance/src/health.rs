@@ -233,7 +233,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_counter_stays_in_range_and_transitions_tell_the_truth(
+        fn the_counter_stays_in_range_and_transitions_agree_with_it(
             rise in 0u32..6, fall in 0u32..6, results in prop::collection::vec(any::<bool>(), 0..60),
         ) {
             let mut health = Health::new(rise, fall);

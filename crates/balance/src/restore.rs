@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_taken_over_as_measured() {
+    fn saved_states_are_restored_as_in_haproxy() {
         use OpState::{Running, Starting, Stopped, Stopping};
         let plain = |from| after(from, |_| {});
         assert_eq!(plain(saved(Running, 0, 4)), (Change::None, 2, 0, 4));

@@ -13,7 +13,7 @@ mod right;
 use std::panic::catch_unwind;
 
 #[test]
-fn releases_and_moves_leave_every_server_where_its_load_says() {
+fn releases_and_moves_keep_the_index_in_step_with_loads() {
     for index in [right::levels, right::tree, right::few] {
         right::models::release_while_a_pick_lifts(index);
         right::models::release_while_a_claim_moves(index);
@@ -42,7 +42,7 @@ fn a_server_that_leaves_comes_back_and_is_reweighted_keeps_its_count_and_place()
 }
 
 #[test]
-fn planted_bug_without_the_second_look_a_released_server_is_lost_and_the_model_says_so() {
+fn planted_bug_without_the_second_read_the_model_finds_a_lost_server() {
     let levels = || planted::models::release_while_a_pick_lifts(planted::levels);
     assert!(catch_unwind(levels).is_err(), "the model must find the lost server");
     let tree = || planted::models::release_while_a_claim_moves(planted::tree);

@@ -165,7 +165,7 @@ fn turns_and_loads_are_shared_exactly() {
 }
 
 #[test]
-fn shares_are_what_the_definition_says() {
+fn shares_follow_the_definition() {
     let weights = weights();
     let by_weight: Vec<f64> = weights.iter().map(|weight| f64::from(*weight)).collect();
     let (equal, uniform) = (vec![4; SERVERS], vec![1.0; SERVERS]);

@@ -194,7 +194,7 @@ mod tests {
 
     /// RFC 9111 section 1.2.2, and the forms that section 5.2 asks recipients to accept.
     #[test]
-    fn seconds_saturate_and_what_is_no_number_is_zero() {
+    fn seconds_saturate_and_malformed_numbers_are_zero() {
         for (value, expected) in [
             ("max-age=5", Some(5)),
             ("Max-Age=\"5\"", Some(5)),

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn content_range_tells_part_and_length() {
+    fn content_range_has_part_and_length() {
         let text = |answer| {
             let mut out = Vec::new();
             write_content_range(answer, 10, &mut out);

@@ -102,7 +102,7 @@ mod tests {
         Ok(FreshnessDemand { max_age: None, min_fresh: 0 });
 
     #[test]
-    fn requests_of_a_method_and_version_that_caches_know_are_answered() {
+    fn requests_with_a_cacheable_method_and_version_are_answered() {
         use Version::{Http2, Http10, Http11};
         for (method, version, lookup, store) in [
             ("GET", Http11, ANY, Ok(())),

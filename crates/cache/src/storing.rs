@@ -14,7 +14,7 @@ use stdx::BlockChain;
 /// Why a response is not stored, or not stored any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreFault {
-    /// The same response is being stored already, or too many are.
+    /// The same response is being stored already, or too many responses are.
     Busy,
     /// It is larger than `max-object-size`.
     TooLarge,

@@ -104,7 +104,7 @@ fn lines(head: &Fields) -> Vec<String> {
 }
 
 #[test]
-fn a_hit_has_head_content_trailers_and_age_of_what_was_stored() {
+fn a_hit_has_head_content_trailers_and_age_of_the_stored_response() {
     let cache = cache(1 << 20);
     let head = response(&[
         ("cache-control", "max-age=60"),

@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_byte_passes_for_one_of_a_known_name() {
+    fn bytes_outside_of_known_names_are_not_recognized() {
         for (id, name) in &TABLE[1..] {
             for (i, right) in name.bytes().enumerate().filter(|_| name.len() <= 16) {
                 for byte in 0..=255u8 {

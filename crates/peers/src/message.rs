@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_passed_over_whole() {
+    fn unknown_messages_are_skipped_as_a_whole() {
         for bytes in [&[0, 99][..], &[7, 1], &[10, 0x90, 2, 1, 2], &[99, 0x80, 1, 1], &[255, 0]] {
             assert_eq!(Message::read(bytes, 100), Ok(Some((Message::Unknown, bytes.len()))));
         }

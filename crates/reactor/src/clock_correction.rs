@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_stands_still() {
+    fn a_clock_that_goes_back_does_not_move() {
         let process = process(&[(100, 101), (90, 200)]);
         assert_eq!(process.correct_leap(10 * S, 90 * S), (100 * S, 90 * S), "nobody goes back");
         assert_eq!(process.correct_leap(11 * S, 100 * S), (101 * S, 90 * S));

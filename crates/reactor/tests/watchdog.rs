@@ -89,7 +89,7 @@ fn again(test: &str) -> Output {
 }
 
 #[test]
-fn a_thread_that_does_not_come_back_is_reported_with_what_it_runs_and_the_process_aborts() {
+fn a_stuck_thread_is_reported_with_its_task_and_the_process_aborts() {
     if std::env::var_os(ROLE).is_some() {
         return be_stuck();
     }

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parses_what_manuals_show() {
+    fn examples_of_the_manual_are_parsed() {
         let file = ErrorFile::parse(b"HTTP/1.0 404 Nope\r\nX-A: b\r\nContent-Length: 2\r\n\r\nhi")
             .expect("valid");
         let (mut head, mut body) = (Head::default(), Vec::new());
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_would_confuse_clients() {
+    fn error_files_that_would_confuse_clients_are_refused() {
         for bad in [
             &b"hello"[..],
             b"HTTP/1.0 404 Nope\r\nContent-Length: 3\r\n\r\nhi",

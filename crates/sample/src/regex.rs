@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_backtrack_catastrophically_are_told_of() {
+    fn patterns_that_backtrack_catastrophically_are_reported() {
         let told = |pattern: &str| {
             Regex::new(pattern, false).expect("a valid expression");
             !take_catastrophic().is_empty()

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_text_stays_as_it_is() {
+    fn valid_text_is_unchanged() {
         for text in ["", "abc", "é\u{1f600}"] {
             assert_eq!(from_bytes(text.as_bytes().to_vec()), text);
             assert_eq!(to_bytes(text), text.as_bytes());

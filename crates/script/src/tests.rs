@@ -348,7 +348,7 @@ fn converters_get_the_sample_and_their_arguments() {
 }
 
 #[test]
-fn files_that_do_not_compile_or_fail_say_where() {
+fn errors_of_files_have_their_line() {
     let mut state = State::new(limits()).expect("memory");
     let mut load = |text: &str| state.load(("f.lua", text.as_bytes()), &[], None, &mut NoHost);
     let message = load("x x").expect_err("no Lua").to_string();
@@ -401,7 +401,7 @@ impl Step {
 }
 
 #[test]
-fn names_that_are_not_there_yet_say_so() {
+fn names_that_are_not_implemented_raise_errors() {
     for call in ["core.register_filter('x')", "filter.wake_time(1)"] {
         let Step::Failed(Fault::Runtime(text)) = result(call) else { panic!("{call}") };
         assert!(text.contains("is not implemented yet"), "{text}");

@@ -69,7 +69,7 @@ fn id(stream: u64, frame: u64) -> FrameId {
 }
 
 #[test]
-fn hello_announces_what_the_settings_say() {
+fn hello_announces_the_settings() {
     let conn = SpopConn::new(&settings(ALL));
     let expected = pairs(&[
         ("supported-versions", Data::String(b"2.0")),

@@ -91,7 +91,7 @@ fn readers_see_the_last_value() {
 }
 
 #[test]
-fn planted_bug_a_change_noted_before_it_is_made_is_lost_and_the_model_says_so() {
+fn planted_bug_a_change_logged_before_it_is_made_is_lost_in_the_model() {
     let planted = |world: &World| {
         world.note();
         *world.value.lock().expect("no holder panics") += 1;

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_offered_is_kept_as_far_as_there_is_room() {
+    fn offers_are_captured_up_to_the_room() {
         let offer = Offer::read(&hello(), 100).unwrap();
         assert_eq!(offer.version, 0x303);
         assert_eq!(offer.ciphers, b"\x0a\x0a\x13\x01\xc0\x2b");

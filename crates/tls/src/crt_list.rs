@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn words_change_what_a_line_says() {
+    fn options_change_their_fields_of_a_line() {
         for words in
             ["alpn h2", "ca-file a.pem", "ca-verify-file a.pem", "crl-file c.pem", "no-ca-names"]
         {

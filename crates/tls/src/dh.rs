@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_a_file_go_first() {
+    fn parameters_of_a_file_have_precedence() {
         let prime = BigNum::get_rfc3526_prime_3072().unwrap();
         let made = Dh::from_pqg(prime, None, BigNum::from_u32(2).unwrap()).unwrap();
         let exchange = Exchange::new(read(&made.params_to_pem().unwrap()), 2_048);

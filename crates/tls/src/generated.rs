@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_with_a_replaced_key_is_not_kept() {
+    fn certificates_made_with_a_replaced_key_are_not_kept() {
         let old = certificate(&make(&["a"], ecdsa(), None));
         let new = certificate(&make(&["a"], ecdsa(), None));
         let mut made = Made::default();

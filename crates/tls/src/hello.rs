@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_tell_the_kinds_of_keys() {
+    fn signature_algorithms_show_usable_kinds_of_keys() {
         assert_eq!(signatures(b"\x04\x03\x08\x04"), [true, true, false]);
         assert_eq!(signatures(b"\x02\x02"), [false, false, true]);
         assert_eq!(signatures(b"\x04"), [false; 3]);

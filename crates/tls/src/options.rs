@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_in_known_words() {
+    fn mistakes_are_reported_in_haproxys_words() {
         let mut options = Options::default();
         for (name, value, message) in [
             ("ca-file", "", "'ca-file' : missing CAfile path"),

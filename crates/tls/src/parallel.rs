@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_out_has_the_order_of_what_went_in() {
+    fn results_have_the_order_of_inputs() {
         for count in [0, 1, SHARE, SHARE + 1, 10 * SHARE + 7] {
             let items: Vec<usize> = (0..count).collect();
             let expected: Vec<usize> = items.iter().map(|item| item * 3).collect();

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_keeps_no_buffer_that_has_grown() {
+    fn leftover_bytes_keep_no_grown_buffer() {
         let (scratch, mut ahead) = (Scratch::default(), ReadAhead::default());
         scratch.give(Vec::with_capacity(100_000));
         ahead.fill(&mut Said(b"a record, and more"), &scratch).unwrap();

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_heard_once_for_as_long_as_they_are_good() {
+    fn messages_are_accepted_once_within_their_lifetime() {
         for first in [1, 100, SPAN - 1] {
             let mut heard = SeenMessages::default();
             assert!(heard.note([0; 16], 5_000), "the span begins");

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn words_allow_what_they_say() {
+    fn version_options_allow_their_versions() {
         for (word, value, expected) in [
             ("ssl-min-ver", "TLSv1.3", "TLSv1.3 TLSv1.3"),
             ("ssl-min-ver", "TLSv1.1", "TLSv1.1 TLSv1.3"),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_one_run() {
+    fn remaining_versions_are_contiguous() {
         use Version::{Ssl3, Tls10, Tls11, Tls12, Tls13};
         assert_eq!(range(None, None, &[]), "TLSv1.2 TLSv1.3");
         assert_eq!(range(Some(Ssl3), None, &[]), "TLSv1.0 TLSv1.3");

@@ -729,8 +729,8 @@ fn no_answer(tx: &mut Transaction) -> Failure {
     }
     traffic_health::sign(tx, Sign::Closed);
     let later = tx.client.requests > 0 || tx.client.socket.is_stream();
-    let untold = reused && empty && later && retry::may_client_repeat(tx);
-    let ending = if untold { Ending::Close } else { Ending::Error(502) };
+    let silent = reused && empty && later && retry::may_client_repeat(tx);
+    let ending = if silent { Ending::Close } else { Ending::Error(502) };
     let event = if empty { RetryOn::EMPTY } else { RetryOn::JUNK };
     let failure = Failure::new(ending, Cause::ServerAbort, Phase::Headers);
     let failure = retry::instead_of(tx, event, failure);

@@ -43,7 +43,7 @@ pub fn reserve(
     if let Some(mut claim) = Claim::direct(tx, backend) {
         // It has no limit.
         claim.try_serve();
-        take(tx, claim);
+        take_slot(tx, claim);
         return Ok(Reservation::Slot);
     }
     // Requests in the backend's queue go first, unless the cookie or a hash names a server.
@@ -62,7 +62,7 @@ pub fn reserve(
     if !claim.server.queue.is_empty() || !claim.try_serve() {
         return Ok(Reservation::ServerQueue(claim));
     }
-    take(tx, claim);
+    take_slot(tx, claim);
     Ok(Reservation::Slot)
 }
 
@@ -123,7 +123,7 @@ pub async fn wait(
             }
         };
         if let Some(claim) = claim {
-            take(tx, claim);
+            take_slot(tx, claim);
             return Ok(());
         }
         found = reserve(tx, backend, avoid)?;
@@ -151,7 +151,7 @@ fn has_full_queue(server: &LocalServer) -> bool {
 }
 
 /// The slot is the request's from now on.
-fn take(tx: &mut Transaction, mut claim: Claim) {
+fn take_slot(tx: &mut Transaction, mut claim: Claim) {
     if !std::mem::replace(&mut claim.counted, true) {
         count(tx, &claim);
     }

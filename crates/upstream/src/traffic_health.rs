@@ -37,12 +37,12 @@ fn balancer(tx: &Transaction) -> Option<(&Balancer, &Claim)> {
 #[inline]
 pub fn sign(tx: &Transaction, sign: Sign) {
     if tx.claim.as_ref().is_some_and(|claim| claim.server().state.is_observed()) {
-        heed(tx, sign);
+        apply_sign(tx, sign);
     }
 }
 
 #[cold]
-fn heed(tx: &Transaction, sign: Sign) {
+fn apply_sign(tx: &Transaction, sign: Sign) {
     let Some((balancer, claim)) = balancer(tx) else { return };
     let Some(alarm) = balancer.on_sign(claim.slot(), sign, tx.worker.millis()) else { return };
     let backend = &claim.backend.back;

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_work_is_not_listed() {
+    fn keywords_that_do_not_work_are_not_listed() {
         let all = dump("all");
         for absent in ["deflate", "spoe-agent"] {
             assert!(!all.contains(absent), "{absent}");

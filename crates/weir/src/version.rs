@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_are_told_with_their_versions() {
+    fn libraries_are_listed_with_their_versions() {
         let text = long(FEATURES, &[]);
         let expected = format!("Built with OpenSSL version : {}", tls::library());
         assert_eq!(lines(&text, "Built with OpenSSL"), [expected]);

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_does_not_know() {
+    fn unknown_flags_are_refused() {
         for line in ["-z", "-d", "--list=1", "--lists"] {
             assert!(parse(&words(line), FLAGS).is_err(), "{line}");
         }

@@ -156,7 +156,7 @@ mod tests {
     const DIFF: &str = "--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,3 @@\n one\n+two\n three\n@@ -9,1 +9,1 @@\n-four\n+five\n--- a/y.rs\n+++ b/y.rs\n@@ -1,1 +1,1 @@\n a\n+b\n";
 
     #[test]
-    fn edits_apply_wherever_their_lines_stand_once() {
+    fn edits_apply_where_their_lines_occur_once() {
         let edits = edits(DIFF);
         let paths: Vec<_> = edits.iter().map(|edit| (edit.path, edit.line)).collect();
         assert_eq!(paths, [("x.rs", 3), ("x.rs", 7), ("y.rs", 12)]);

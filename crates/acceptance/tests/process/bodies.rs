@@ -303,7 +303,7 @@ fn a_client_that_leaves_while_its_body_is_waited_for_reaches_no_server() {
 
 /// `option http-buffer-request` and `http-request wait-for-body`, as measured.
 #[test]
-fn a_request_is_complete_when_the_body_that_is_waited_for_is_there() {
+fn a_request_is_complete_once_its_awaited_body_has_arrived() {
     for front in [
         "    option http-buffer-request\n    timeout http-request 300ms",
         "    http-request wait-for-body time 300ms",
@@ -413,7 +413,7 @@ fn a_body_that_is_waited_for_has_the_time_of_clients() {
 /// The bytes of a body that arrived with its head can be read without waiting; the payload of a
 /// stream cannot, as measured with HAProxy 2.6.
 #[test]
-fn rules_see_what_has_come_of_a_body() {
+fn rules_see_the_received_part_of_a_body() {
     let origin = Origin::new(|peer| {
         crate::support::serve_forever(peer, |request| {
             match request.target() {

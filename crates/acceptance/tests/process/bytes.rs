@@ -74,7 +74,7 @@ fn bytes_that_are_no_text_are_sent_as_they_are() {
 }
 
 #[test]
-fn a_cookie_that_is_no_text_is_known_again() {
+fn a_cookie_with_bytes_that_are_no_text_is_recognized() {
     let origin = Origin::new(|peer| {
         serve_forever(peer, |_| b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec())
     });

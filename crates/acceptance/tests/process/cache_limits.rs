@@ -92,7 +92,7 @@ fn stalled(weir: &Running, target: &str) -> Client {
 }
 
 #[test]
-fn fetches_logs_statistics_and_commands_tell_of_hits() {
+fn hits_show_in_fetches_logs_statistics_and_commands() {
     let (origin, _) = origin(FRESH);
     let log = LogReceiver::new();
     let text = format!("{RULES}    server a <a>\ncache c\n    {SMALL}\n");

@@ -103,7 +103,7 @@ fn a_304_for_another_response_makes_the_request_go_out_again_without_conditions(
 
 /// Without `revalidate` requests pass as they are, as in HAProxy.
 #[test]
-fn nothing_is_validated_unless_the_section_says_so() {
+fn objects_are_validated_only_if_the_section_allows_it() {
     let origin = Origin::answering(V1);
     let weir = start(&origin, "");
     let mut client = weir.web();
@@ -185,7 +185,7 @@ fn streams(weir: &Running) -> usize {
 }
 
 #[test]
-fn requests_do_not_wait_longer_than_coalesce_says_nor_for_what_is_not_stored() {
+fn requests_wait_at_most_coalesce_and_only_for_storable_responses() {
     for (lines, answer) in [
         ("coalesce 1ms", V1.to_owned()),
         ("coalesce 60s", reply("200 OK", "one")),

@@ -329,7 +329,7 @@ fn certificates_change_under_load() {
 }
 
 #[test]
-fn a_server_is_encrypted_when_an_operator_says_so() {
+fn an_operator_switches_tls_of_a_server_on() {
     let names = Names::new();
     let weir = names.start(
         "frontend web
@@ -369,7 +369,7 @@ frontend origin
 }
 
 #[test]
-fn steps_of_checks_are_encrypted_when_they_say_so() {
+fn steps_of_checks_use_tls_with_the_word_ssl() {
     let names = Names::new();
     let weir = names.start(
         "backend tcp

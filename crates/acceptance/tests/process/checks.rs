@@ -88,7 +88,7 @@ fn check_fields(weir: &Running, proxy: &str) -> (String, String) {
 }
 
 #[test]
-fn every_status_stands_in_its_place() {
+fn every_status_of_checks_is_shown_in_its_column() {
     let good = Origin::saying("hello");
     let lost = Origin::answering("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
     let strange = Origin::answering("no such thing\r\n\r\n");
@@ -112,7 +112,7 @@ fn every_status_stands_in_its_place() {
 }
 
 #[test]
-fn a_server_says_ini_before_its_first_check_and_checked_when_its_agent_has_no_word_for_its_state() {
+fn check_statuses_are_ini_first_and_checked_for_unknown_agent_words() {
     let agent = Origin::new(|mut peer| {
         peer.send("50%\n");
         while peer.request().is_some() {}
@@ -151,7 +151,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_program_is_told_what_the_manual_says_and_nothing_else() {
+fn an_external_check_gets_the_arguments_of_the_manual_only() {
     let setup = Setup::new(&format!(
         "{GLOBAL}listen front\n id 7\n bind <web>\n option external-check\n \
          external-check command <dir>/note\n external-check path \"/usr/bin:/bin\"\n \
@@ -192,7 +192,7 @@ fn a_program_is_told_what_the_manual_says_and_nothing_else() {
 }
 
 #[test]
-fn programs_are_told_apart_in_the_log_and_never_left_behind() {
+fn external_checks_are_logged_apart_and_leave_no_processes() {
     let log = crate::support::LogReceiver::new();
     let setup = Setup::new(&format!(
         "{GLOBAL}backend b\n log <log> format raw local0\n option external-check\n \

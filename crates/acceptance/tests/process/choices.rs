@@ -104,7 +104,7 @@ fn a_rule_chooses_the_server() {
 }
 
 #[test]
-fn persistence_is_forced_upon_a_server_that_is_away() {
+fn force_persist_selects_a_server_that_is_down() {
     let origins = origins();
     let back = "    cookie SRV insert indirect\n    force-persist if { path /force }\n    \
                 server a <a> cookie one\n    server b <b> cookie two disabled\n";
@@ -137,7 +137,7 @@ fn the_monitor_fails_on_demand() {
 }
 
 #[test]
-fn servers_are_told_where_clients_wanted_to_go() {
+fn servers_get_the_original_destination_of_clients() {
     let origins = origins();
     let front = "    option originalto header X-Wanted";
     let weir = start(front, "    server a <a>\n", &origins);

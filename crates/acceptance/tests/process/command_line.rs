@@ -30,7 +30,7 @@ fn written(text: &str) -> (Directory, String) {
 }
 
 #[test]
-fn a_check_tells_valid_invalid_and_useless_apart() {
+fn exit_statuses_of_a_check_differ_for_valid_invalid_and_useless_files() {
     let (_kept, good) = written(GOOD);
     let output = run(&["-c", "-f", &good]);
     assert_eq!((code(&output), words(&output).as_str()), (0, "Configuration file is valid\n"));
@@ -59,7 +59,7 @@ fn every_error_of_a_file_is_listed_with_its_place() {
 }
 
 #[test]
-fn a_quiet_configuration_is_checked_without_a_word() {
+fn a_quiet_configuration_is_checked_without_output() {
     let (_kept, quiet) = written(&format!("global\n    quiet\n    maxconn 10k\n{GOOD}"));
     let output = run(&["-c", "-f", &quiet]);
     assert_eq!((code(&output), words(&output), errors(&output)), (0, String::new(), String::new()));
@@ -109,7 +109,7 @@ fn certificates_of_servers_are_trusted_on_demand() {
 }
 
 #[test]
-fn what_cannot_start_fails_with_one() {
+fn a_process_that_cannot_start_exits_with_status_1() {
     let directory = Directory::new();
     let empty = directory.as_path().display().to_string();
     let output = run(&["-c", "-f", &empty]);
@@ -124,7 +124,7 @@ fn what_cannot_start_fails_with_one() {
 }
 
 #[test]
-fn quiet_and_verbose_are_heeded() {
+fn quiet_and_verbose_flags_change_the_output() {
     let (_kept, file) = written("frontend f\n    mode http\n    bind 127.0.0.1:0\n");
     let quiet = run(&["-q", "-c", "-f", &file]);
     assert_eq!((words(&quiet), errors(&quiet)), (String::new(), String::new()));
@@ -144,7 +144,7 @@ fn conditions_are_evaluated() {
 }
 
 #[test]
-fn it_tells_its_version() {
+fn the_version_is_printed() {
     let short = run(&["-v"]);
     assert_eq!(code(&short), 0);
     assert!(words(&short).contains("ersion "), "{}", words(&short));
@@ -357,7 +357,7 @@ fn limits_of_connections_come_from_the_command_line() {
 }
 
 #[test]
-fn a_quiet_process_says_nothing() {
+fn a_quiet_process_prints_nothing() {
     let weir = Setup::http("", "").arguments(&["-db", "-q"]).start();
     assert_eq!(weir.web().get("/").status(), 503);
     assert_eq!(weir.errors(), "");

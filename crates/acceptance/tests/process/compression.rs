@@ -344,7 +344,7 @@ fn answers_of_services_are_compressed_and_those_of_rules_are_not() {
 }
 
 #[test]
-fn logs_count_what_the_server_sent() {
+fn logs_count_the_bytes_that_the_server_sent() {
     let log = LogReceiver::new();
     let origin = Origin::answering(plain(&page()));
     let front = "    log-format \"%[res.comp] %[res.comp_algo] %B\"";

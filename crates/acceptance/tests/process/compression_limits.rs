@@ -128,7 +128,7 @@ fn higher_levels_compress_more() {
 }
 
 #[test]
-fn statistics_count_what_is_compressed() {
+fn statistics_count_compressed_bytes() {
     let origin = origin();
     let front = "    http-request use-service prometheus-exporter if { path /metrics }";
     let back = "    server s <origin>\n    compression algo gzip";

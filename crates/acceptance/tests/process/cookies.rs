@@ -157,7 +157,7 @@ fn postonly_inserts_into_answers_to_posts() {
 }
 
 #[test]
-fn attributes_stand_in_their_order() {
+fn attributes_of_cookies_are_in_haproxys_order() {
     play(
         "APP insert secure httponly attr SameSite=Lax domain .a.b domain .c.d",
         &[(
@@ -254,7 +254,7 @@ fn a_cookie_that_rules_pass_over_stays_with_its_client() {
 }
 
 #[test]
-fn a_server_without_a_value_takes_the_cookie_away() {
+fn a_server_without_a_cookie_value_removes_the_cookie() {
     let (origin, log) = (origin(), LogReceiver::new());
     let gone = "APP=; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/; Secure";
     let back = "    balance first\n    cookie APP insert indirect secure\n    server s <origin>\n    \

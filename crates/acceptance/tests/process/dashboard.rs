@@ -149,7 +149,7 @@ fn an_action_of_a_page_from_before_a_reload_is_refused() {
 }
 
 #[test]
-fn a_page_that_stays_open_over_a_reload_acts_on_what_it_shows() {
+fn a_page_from_before_a_reload_acts_on_the_process_that_it_shows() {
     let Some(mut browser) = Browser::start() else {
         println!("skipped: no chromium; on Debian: sudo apt-get install chromium");
         return;
@@ -234,7 +234,7 @@ fn points(history: &str, chart: &str) -> Vec<f64> {
 }
 
 #[test]
-fn what_happened_before_the_page_was_opened_is_drawn() {
+fn charts_include_the_time_before_the_page_was_opened() {
     let origin = Origin::saying("hello");
     let front = "    stats uri /stats\n    stats enable";
     let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();

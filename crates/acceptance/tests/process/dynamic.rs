@@ -231,7 +231,7 @@ fn server_in_the_place_of_a_deleted_one_begins_anew() {
 
 /// As HAProxy 2.6 says, for servers with a strange address or with what the backend does not suit.
 #[test]
-fn what_a_backend_does_not_suit_is_refused() {
+fn servers_that_do_not_suit_their_backend_are_refused() {
     let log = LogReceiver::new();
     let text = "    server first 127.0.0.1:9\nbackend bytes\n    mode tcp\n    option tcp-check\n    \
                 tcp-check connect port 7\n    server first 127.0.0.1:9";
@@ -294,7 +294,7 @@ fn a_server_with_a_name_waits_for_its_address() {
 }
 
 #[test]
-fn a_server_that_is_added_is_reached_as_its_backend_says() {
+fn an_added_server_uses_the_connection_options_of_its_backend() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let back = "    source 127.0.0.3\n    http-response set-header from %[bc_src]";
     let program = start(back, &log);
@@ -309,7 +309,7 @@ fn a_server_that_is_added_is_reached_as_its_backend_says() {
 }
 
 #[test]
-fn what_others_name_stays() {
+fn servers_that_others_refer_to_are_not_deleted() {
     let log = LogReceiver::new();
     let program = start(
         "    use-server s1 if { path /x }\n    acl busy srv_sess_rate(app/s2) gt 5\n    \

@@ -251,7 +251,7 @@ fn a_refused_connection_is_a_503_after_the_retries() {
 }
 
 #[test]
-fn a_client_that_leaves_within_its_body_is_logged_and_its_server_told() {
+fn a_client_that_aborts_its_body_is_logged_and_its_server_connection_reset() {
     let log = LogReceiver::new();
     let origin = Origin::new(|mut peer| {
         peer.client.head();
@@ -336,7 +336,7 @@ fn an_early_answer_to_a_big_request_arrives() {
 
 /// As measured, a source address that this machine does not have is logged at each attempt.
 #[test]
-fn a_source_that_is_not_there_is_told_of() {
+fn a_missing_source_address_is_reported() {
     let (origin, log) = (Origin::saying("never"), LogReceiver::new());
     let weir = Setup::http(
         "",

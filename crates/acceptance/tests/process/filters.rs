@@ -82,7 +82,7 @@ fn compression_and_filters_are_accepted_where_haproxy_accepts_them() {
 }
 
 #[test]
-fn a_trace_filter_prints_what_passes() {
+fn a_trace_filter_prints_payload() {
     let origin = Origin::saying("the body");
     let front = "    filter trace name T hexdump\n    filter trace name quieter quiet";
     let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();

@@ -43,7 +43,7 @@ const CHECKED: &str = "    option httpchk GET /health\n    http-check expect sta
     option log-health-checks\n    server s <origin> check inter 40ms fall 3 rise 2";
 
 #[test]
-fn a_server_goes_down_and_comes_back_and_tells_it() {
+fn changes_of_a_servers_state_are_logged() {
     let (origin, healthy) = switched_origin();
     let log = LogReceiver::new();
     let weir = start(CHECKED, &origin, &log);
@@ -101,7 +101,7 @@ fn the_first_failed_check_is_enough_at_the_start() {
 }
 
 #[test]
-fn a_refused_check_is_told_as_such() {
+fn a_refused_check_is_reported_as_refused() {
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = closed.local_addr().expect("a port");
     drop(closed);
@@ -141,7 +141,7 @@ fn a_check_that_gets_no_answer_times_out() {
 }
 
 #[test]
-fn a_check_says_what_it_is_told_to() {
+fn a_check_sends_its_configured_request() {
     let origin = Origin::answering(reply("418 Teapot", ""));
     let log = LogReceiver::new();
     let back = "    option httpchk\n    \

@@ -329,7 +329,7 @@ fn no_more_streams_than_a_server_takes() {
 
 /// The server restarts: it has answered, and closes while the next request is on its way.
 #[test]
-fn a_server_that_leaves_gets_what_it_has_not_looked_at_once_more() {
+fn requests_that_a_closing_server_has_not_processed_are_sent_again() {
     static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
     let origin = Origin::new(|peer| {
         let mut server = Server(peer.client);

@@ -145,7 +145,7 @@ fn header_lists_that_are_too_large() {
 }
 
 #[test]
-fn settings_are_told() {
+fn settings_of_http2_are_sent_to_the_peer() {
     let front = "    http-request return status 200";
     let weir = Setup::http(front, "").start();
     assert_eq!(told(&mut weir.web()), [(3, 100), (4, 65_536), (8, 1)]);
@@ -177,7 +177,7 @@ fn the_version_can_be_asked_for() {
 }
 
 #[test]
-fn lines_say_what_is_spoken_on_them() {
+fn proto_and_alpn_of_a_bind_line_set_its_protocols() {
     let back = "    server s <inner> proto h2\nfrontend inner\n    bind <inner> proto h2\n    \
                 http-request return status 200 hdr x-version %[fc_http_major]";
     let weir = Setup::http("", back).start();
@@ -203,7 +203,7 @@ const WEBSOCKET: &str = "GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpg
     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 #[test]
-fn servers_are_counted_by_what_they_speak() {
+fn connections_to_servers_are_counted_by_version() {
     for (options, h1, h2) in [("alpn h2,http/1.1", "0", "2"), ("alpn http/1.1", "2", "0")] {
         let back = format!("    server s <inner> ssl verify none {options}\n{INNER}");
         let key = Identity::new("a.test", None).pem();
@@ -431,7 +431,7 @@ fn keys_of_websockets_are_made_and_looked_at() {
 }
 
 #[test]
-fn checks_speak_the_version_of_their_own() {
+fn checks_use_the_version_of_check_proto() {
     let tls = "ssl crt <dir>/key.pem alpn h2";
     for (bind, server, step, up) in [
         ("proto h2", "proto h2 check", "", true),
@@ -465,7 +465,7 @@ fn checks_speak_the_version_of_their_own() {
 }
 
 #[test]
-fn steps_of_checks_say_what_they_speak() {
+fn steps_of_checks_set_their_protocol() {
     for (bind, connect, up) in [
         ("proto h2", "connect proto h2", true),
         ("proto h2", "connect proto h1", false),
@@ -631,7 +631,7 @@ pub(crate) fn connection_field(stream: u8) -> Vec<u8> {
 /// As measured, a stream that is refused before it is a request leaves a log line, even with
 /// `option dontlognull`.
 #[test]
-fn what_is_refused_leaves_a_line() {
+fn refused_streams_leave_a_log_line() {
     const LINE: &str = "web web/<NOSRV> 0 PR-- \"<BADREQ>\"";
     let log = LogReceiver::new();
     let front = "    option dontlognull\n    http-request return status 200";
@@ -652,7 +652,7 @@ fn what_is_refused_leaves_a_line() {
 }
 
 #[test]
-fn what_is_refused_has_the_format_of_errors() {
+fn refused_streams_are_logged_in_the_format_of_errors() {
     let log = LogReceiver::new();
     let front = "    error-log-format \"refused %ST %ts %HM %HV %Tt %[fc_http_major]\"\n    \
                  http-request return status 200\nfrontend h2\n    bind <h2> proto h2\n    \
@@ -726,7 +726,7 @@ fn hasty(behind: &str, flags: u8) -> Vec<u8> {
 
 /// A server of HTTP/1 that does not upgrade would take it for the next request.
 #[test]
-fn what_comes_behind_an_upgrade_does_not_go_before_its_answer() {
+fn bytes_behind_an_upgrade_do_not_precede_its_response() {
     for (front, back, flags) in [
         ("    option http-buffer-request", "", 0),
         ("    option http-buffer-request", "", 1),
@@ -889,7 +889,7 @@ fn early_hints_come_before_the_answer_in_either_version() {
 /// A server takes as much of a body as it has room for, answers in part and resets the stream. As
 /// with HAProxy, the client gets that part although it goes on sending.
 #[test]
-fn what_there_is_of_an_answer_arrives() {
+fn the_received_part_of_a_truncated_response_arrives() {
     const WINDOW: usize = 65_535;
     let (log, headed) = (LogReceiver::new(), Arc::new(Barrier::new(2)));
     let origin = Origin::new({

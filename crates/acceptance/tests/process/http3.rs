@@ -46,7 +46,7 @@ fn requests_of_http3_reach_servers_through_the_rules() {
 }
 
 #[test]
-fn clients_that_rules_refuse_are_told_and_hold_no_handshake() {
+fn clients_that_rules_refuse_get_a_close_and_hold_no_handshake() {
     let global = "    tune.quic.retry-threshold 1\n";
     for (rule, code) in [("connection", 0x0c), ("session", 0x10b)] {
         let front = format!("    tcp-request {rule} reject\n{RETURN}");

@@ -136,7 +136,7 @@ fn a_soft_stop_spreads_the_end_of_connections() {
 }
 
 #[test]
-fn quic_is_told_with_the_version() {
+fn the_version_names_the_quic_library() {
     let output = run(&["-vv"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains(" +QUIC "), "{text}");

@@ -422,7 +422,7 @@ fn certificates_of_servers_are_verified() {
 }
 
 #[test]
-fn a_server_that_speaks_no_tls_is_a_failed_connection() {
+fn a_server_without_tls_is_a_failed_connection() {
     let origin = Origin::answering("no handshake\r\n\r\n");
     let call = format!("http():get{{url='https://a.test/', dst='{}'}}", origin.address());
     let weir = setup(&case(&call))

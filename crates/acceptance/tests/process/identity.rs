@@ -29,7 +29,7 @@ fn info(weir: &Running, name: &str) -> String {
 }
 
 #[test]
-fn grace_delays_the_stop_and_says_so() {
+fn grace_delays_the_stop_with_a_warning() {
     let (_origin, mut weir) = start("grace 700ms");
     weir.signal(signal::USR1);
     eventually("the stop is announced", || (info(&weir, "Stopping") == "1").then_some(()));
@@ -70,7 +70,7 @@ fn descriptors_are_counted_on_up_to_a_bound() {
 }
 
 #[test]
-fn too_few_descriptors_forbid_to_start_unless_told_otherwise() {
+fn too_few_descriptors_prevent_a_start_with_strict_limits() {
     let directory = crate::support::Directory::new();
     let socket = directory.path("socket").display().to_string();
     let text = format!(

@@ -24,7 +24,7 @@ fn requests_of_one_client_share_connections_on_both_sides() {
 
 /// As measured, rules do not see the `Connection` field, and the one that a rule sets takes effect.
 #[test]
-fn rules_end_connections_and_do_not_see_what_peers_say_of_them() {
+fn rules_close_connections_and_do_not_see_the_connection_header() {
     let answer = "HTTP/1.1 200 OK\r\nConnection: keep-alive, a\r\nContent-Length: 0\r\n\r\n";
     let origin = Origin::answering(answer);
     let front = "    http-request return status 201 hdr Connection close if { path /local }\n    \
@@ -143,7 +143,7 @@ fn connections_that_are_not_used_again_are_not_kept() {
     assert_eq!((origin.connections(), told("connect")), (40, 40));
     assert!((1..=5).contains(&told("srv_icur")), "{}", told("srv_icur"));
     assert_eq!((told("need_conn_est"), told("safe_conn_cur")), (1, 0));
-    // Nor is one closed that is.
+    // An idle connection that requests use is not closed either.
     let mut client = weir.web();
     (0..10).for_each(|_| client.expect_open("/"));
     assert_eq!((told("connect"), told("reuse")), (41, 9));
@@ -213,7 +213,7 @@ fn a_client_does_not_wait_long_for_its_last_server() {
 }
 
 #[test]
-fn a_server_that_knows_clients_by_connections_has_them_for_itself() {
+fn connections_with_ntlm_credentials_are_private() {
     for (scheme, connections) in [("Basic realm=x", 1), ("NTLM", 2), ("Negotiate abc", 2)] {
         let answer =
             format!("HTTP/1.1 401 No\r\nWWW-Authenticate: {scheme}\r\nContent-Length: 0\r\n\r\n");
@@ -242,7 +242,7 @@ fn a_challenge_keeps_a_client_at_its_server() {
 }
 
 #[test]
-fn a_server_may_not_be_told_that_its_connection_closes() {
+fn option_http_pretend_keepalive_hides_the_close_from_servers() {
     for (option, told) in [("", Some("close")), ("    option http-pretend-keepalive", None)] {
         let origin = Origin::saying("hello");
         let weir = start("", &format!("    option http-server-close\n{option}"), &origin);

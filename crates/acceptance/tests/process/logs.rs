@@ -16,7 +16,7 @@ fn setup(lines: &str) -> Setup {
 }
 
 #[test]
-fn httplog_tells_everything_about_a_request() {
+fn httplog_has_all_fields_of_a_request() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
     let front = "    capture request header X-In len 8\n    capture response header X-Out len 8";
@@ -86,7 +86,7 @@ fn syslog_envelopes_are_right() {
 }
 
 #[test]
-fn tcplog_tells_of_connections() {
+fn tcplog_has_all_fields_of_a_connection() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
     let text = "global\n    nbthread 1\ndefaults\n    mode tcp\n    timeout client 5s\n    \
@@ -102,7 +102,7 @@ fn tcplog_tells_of_connections() {
 }
 
 #[test]
-fn the_default_line_tells_of_a_connection() {
+fn the_default_format_logs_connections() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
     let weir = setup("    log <log> format raw local0").between(&origin, &log);
@@ -178,7 +178,7 @@ fn a_log_format_is_the_user_s() {
 }
 
 #[test]
-fn a_log_target_that_is_gone_disturbs_no_client() {
+fn a_lost_log_target_does_not_disturb_clients() {
     let origin = Origin::saying("hello");
     let closed = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = closed.local_addr().expect("a port");
@@ -195,7 +195,7 @@ fn a_log_target_that_is_gone_disturbs_no_client() {
 
 /// The values of TLS fields for a connection without TLS were measured with HAProxy.
 #[test]
-fn httpslog_tells_of_tls_too() {
+fn httpslog_has_fields_of_tls() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let weir = setup("    log <log> format raw local0\n    option httpslog").between(&origin, &log);
     weir.web().expect_open("/");
@@ -205,7 +205,7 @@ fn httpslog_tells_of_tls_too() {
 
 /// As measured, there are no captures, no bytes and no unique id.
 #[test]
-fn what_never_becomes_a_request_has_moved_nothing() {
+fn connections_without_a_request_are_logged_with_zero_bytes() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let lines = "    capture request header X len 5\n    capture response header Y len 5\n    \
                  unique-id-format %ci\n    \
@@ -218,7 +218,7 @@ fn what_never_becomes_a_request_has_moved_nothing() {
 }
 
 #[test]
-fn the_default_line_is_not_for_what_never_becomes_a_request() {
+fn the_default_format_is_not_used_for_failed_requests() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let weir = setup("    log <log> format raw local0").between(&origin, &log);
     assert_eq!(weir.web().ask("junk\r\n\r\n").status(), 400);
@@ -273,7 +273,7 @@ fn a_length_is_that_of_the_text() {
 
 /// A missing value is nothing where no log is written, and an id that names itself is no end.
 #[test]
-fn ids_hold_nothing_for_what_is_missing() {
+fn unique_ids_have_no_text_for_missing_samples() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let lines = "    unique-id-format \"%ID%[unique-id]<%[req.hdr(none)]%CC>\"\n    \
                  unique-id-header X-Id\n    log-format %ID";
@@ -448,7 +448,7 @@ fn rules_of_a_response_see_its_status() {
 
 /// As measured, the line is written once the connection to the server is established.
 #[test]
-fn a_session_is_logged_as_soon_as_it_stands_if_asked() {
+fn option_logasap_logs_a_session_once_it_is_connected() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let front = "    mode tcp\n    option logasap\n    log-format \"%b/%s %Tt %B %ts\"";
     let weir = Setup::http(front, "    mode tcp\n    server s <origin>").between(&origin, &log);
@@ -673,7 +673,7 @@ fn clients_of_unix_sockets_are_logged_with_the_number_of_their_listener() {
 }
 
 #[test]
-fn a_syslog_socket_that_is_absent_is_told_of_once() {
+fn a_missing_syslog_socket_is_reported_once() {
     let text = "global\n    nbthread 2\n    stats socket <dir>/cli level admin\n\
                 defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
                 timeout server 5s\n    log <log> local0\n    log <dir>/absent local0\n    \

@@ -70,7 +70,7 @@ fn each_mailer_of_the_section_gets_each_mail() {
 }
 
 #[test]
-fn the_default_level_tells_only_that_a_server_is_down() {
+fn mails_of_the_default_level_report_only_servers_that_go_down() {
     let (one, heard) = mailer();
     let weir = Setup::new(&text("", "127.0.0.1:1"))
         .with("one", one.address())

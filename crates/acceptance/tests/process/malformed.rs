@@ -70,7 +70,7 @@ fn a_client_that_leaves_within_its_head_is_a_400() {
 }
 
 #[test]
-fn what_follows_a_good_request_does_not_spoil_it() {
+fn garbage_behind_a_valid_request_does_not_affect_it() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
     let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
@@ -106,7 +106,7 @@ fn broken_chunks_of_a_request_end_both_connections() {
 }
 
 #[test]
-fn of_a_request_that_comes_with_broken_chunks_no_server_hears() {
+fn a_request_that_arrives_with_broken_chunks_reaches_no_server() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
     let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
@@ -185,7 +185,7 @@ fn old_requests_have_bodies_of_some_methods_only() {
 }
 
 #[test]
-fn what_2_7_accepts_is_accepted() {
+fn messages_that_haproxy_2_7_accepts_are_accepted() {
     let origin = Origin::saying("hello");
     let weir = Setup::http("", "    server s <origin>").with("origin", origin.address()).start();
     for request in [

@@ -120,7 +120,7 @@ fn connections_that_run_outlive_a_reload() {
 }
 
 #[test]
-fn mworker_max_reloads_ends_those_that_stay_too_long() {
+fn mworker_max_reloads_ends_old_workers() {
     let text = TEXT.replace("    nbthread 2\n", "    nbthread 2\n    mworker-max-reloads 1\n");
     let master = start(&text);
     let old = master.worker();
@@ -258,7 +258,7 @@ fn listening_sockets_are_inherited() {
 }
 
 #[test]
-fn the_service_manager_hears_of_everything() {
+fn the_service_manager_is_notified_of_all_changes() {
     let setup = Setup::new(TEXT);
     let manager = UnixDatagram::bind(setup.path("manager")).expect("its directory");
     manager.set_read_timeout(Some(PATIENCE)).expect("a socket");
@@ -358,7 +358,7 @@ fn a_master_of_a_service_manager_stays_in_the_foreground_unless_the_command_line
 }
 
 #[test]
-fn a_process_takes_over_what_another_listens_on() {
+fn a_process_takes_over_the_listening_sockets_of_another() {
     let text = TEXT
         .replace("level admin\n", "level admin expose-fd listeners\n")
         .replace("    bind <web>\n", "");

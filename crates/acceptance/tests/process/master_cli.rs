@@ -155,7 +155,7 @@ fn modes_hold_for_workers_and_show_in_the_prompt() {
 }
 
 #[test]
-fn help_lists_what_there_is() {
+fn help_lists_the_commands_of_the_master() {
     let master = start();
     let text = master.cli("help");
     for expected in [

@@ -305,7 +305,7 @@ fn new_clients_are_served_while_memory_is_short() {
 }
 
 #[test]
-fn limit_below_what_the_start_takes_is_refused() {
+fn a_memory_limit_below_the_use_at_start_is_refused() {
     let setup = Setup::new("").file(
         "small.cfg",
         "global\n    tune.memory.limit 2m\nfrontend f\n    mode http\n    bind unix@<dir>/web.sock\n    \

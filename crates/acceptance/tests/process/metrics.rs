@@ -3,7 +3,7 @@
 use crate::support::{Origin, Setup, eventually};
 
 #[test]
-fn the_exporter_shows_what_happened() {
+fn the_exporter_shows_counters_of_traffic() {
     let origin = Origin::saying("hello");
     let front = "    http-request track-sc0 src table seen\n    \
                  http-request use-service prometheus-exporter if { path /metrics }";
@@ -80,7 +80,7 @@ fn nothing_is_timed_with_tune_histograms_off() {
 }
 
 #[test]
-fn a_backend_remembers_what_its_deleted_servers_have_served() {
+fn a_backend_keeps_the_counts_of_deleted_servers() {
     let origin = Origin::saying("hello");
     let front = "    http-request use-service prometheus-exporter if { path /metrics }";
     let weir = Setup::http(front, "    balance roundrobin").start();

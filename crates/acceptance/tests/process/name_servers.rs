@@ -121,7 +121,7 @@ fn counter(weir: &Running, name: &str) -> u64 {
 }
 
 #[test]
-fn what_it_says_is_followed_and_what_it_fails_to_say_is_held() {
+fn answers_of_dnsmasq_are_followed_and_held_after_failures() {
     let Some(dns) = Dnsmasq::start("127.0.0.1 app.test\n", "_h._tcp.test,app.test,80") else {
         return;
     };

@@ -71,7 +71,7 @@ fn too_many_errors_in_a_row_count_as_a_failed_check() {
 }
 
 #[test]
-fn ten_errors_are_too_many_unless_said_otherwise() {
+fn ten_errors_are_the_default_error_limit() {
     let (origin, log) = (origin(), LogReceiver::new());
     let weir = start(&origin, &log, "fastinter 1h observe layer7");
     (0..9).for_each(|_| assert_eq!(ask(&weir, "/500"), 500));
@@ -81,7 +81,7 @@ fn ten_errors_are_too_many_unless_said_otherwise() {
 }
 
 #[test]
-fn on_error_says_what_follows() {
+fn on_error_selects_the_action_after_errors() {
     for (mode, expected) in [
         ("fastinter", ["UP", "0", "1", "L7OK"]),
         ("fail-check", ["UP 2/3", "1", "1", "HANA"]),
@@ -110,7 +110,7 @@ fn errors_bring_the_next_check_nearer() {
 }
 
 #[test]
-fn layers_tell_what_an_error_is() {
+fn observe_layers_define_errors() {
     let words = |path: &str| match path {
         "/close" => "Close from server (http)",
         "/junk" => "Invalid http response (headers)",
@@ -197,7 +197,7 @@ fn sessions_end_with_their_server() {
 }
 
 #[test]
-fn sessions_outlive_their_server_unless_told_otherwise() {
+fn sessions_outlive_their_server_without_on_marked_down() {
     let (origin, log) = (origin(), LogReceiver::new());
     let weir = start(&origin, &log, "");
     let _halfway = begin(&weir, &origin, "/part");
@@ -218,7 +218,7 @@ fn a_server_that_comes_back_relieves_the_backups() {
 }
 
 #[test]
-fn a_session_tells_where_its_messages_are() {
+fn show_sess_shows_the_states_of_messages() {
     let (origin, log) = (origin(), LogReceiver::new());
     let weir = start(&origin, &log, "");
     let told = |what: &str| {

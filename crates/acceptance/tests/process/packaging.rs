@@ -76,7 +76,7 @@ fn the_unit_starts_the_program() {
 }
 
 #[test]
-fn the_service_manager_is_told() {
+fn the_service_manager_is_notified() {
     let setup = Setup::http("    http-request return status 200", "    server s 127.0.0.1:1");
     let path = setup.path("manager");
     let manager = UnixDatagram::bind(&path).unwrap();

@@ -198,7 +198,7 @@ fn escaped(address: std::net::SocketAddr) -> String {
 }
 
 #[test]
-fn servers_are_told_whom_a_connection_is_for() {
+fn tlvs_name_the_authority_of_a_connection() {
     let origin = echo();
     let weir = Setup::new(
         "global\n    nbthread 1\n\
@@ -249,7 +249,7 @@ fn servers_are_told_whom_a_connection_is_for() {
 
 /// The headers about a client with a certificate and one without, with these options.
 #[test]
-fn servers_are_told_how_a_client_is_encrypted() {
+fn tlvs_describe_the_tls_session_of_a_client() {
     let (origin, authority) = (echo(), Identity::new("authority", None));
     let client = Identity::new("client", Some(&authority));
     let options = [
@@ -323,7 +323,7 @@ fn a_connection_serves_only_whom_it_was_made_for() {
 }
 
 #[test]
-fn sessions_in_tcp_mode_are_announced_before_anybody_speaks() {
+fn the_proxy_header_is_sent_before_any_payload_in_tcp_mode() {
     let origin = Origin::new(|mut peer| {
         let header = header(&mut peer.client);
         peer.send(header);

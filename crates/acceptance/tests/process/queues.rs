@@ -132,7 +132,7 @@ fn a_wait_outlives_the_last_server() {
 }
 
 #[test]
-fn a_wait_for_servers_that_are_gone_ends_in_time() {
+fn a_wait_for_servers_that_went_down_ends_in_time() {
     let ((origin, _release), log) = (held("never"), LogReceiver::new());
     let back = "    timeout queue 500ms\n    server s <origin> maxconn 1\n";
     let weir = Setup::http("", back).between(&origin, &log);

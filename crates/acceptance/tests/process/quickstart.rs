@@ -52,7 +52,7 @@ fn three_thousand_requests_are_spread_evenly_and_counted() {
 }
 
 #[test]
-fn it_says_what_it_listens_on_and_what_to_try() {
+fn the_start_prints_addresses_and_examples() {
     let weir = quickstart();
     let public = weir.address("port8080");
     weir.expect_error(&format!("Frontend public listens on {public}"));

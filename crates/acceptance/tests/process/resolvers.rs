@@ -79,7 +79,7 @@ fn a_server_follows_its_name_and_logs_it_as_haproxy_does() {
 }
 
 #[test]
-fn each_failure_is_held_for_its_own_time_and_told_by_its_name() {
+fn each_resolver_failure_has_its_hold_time_and_name() {
     let cases = [
         ("hold nx", Says::Code(3), "DNS NX status"),
         ("hold refused", Says::Code(5), "DNS refused status"),
@@ -123,7 +123,7 @@ fn an_address_that_is_missing_serves_until_it_is_obsolete() {
 }
 
 #[test]
-fn options_say_which_address_is_better() {
+fn resolve_options_rank_addresses() {
     let (dns, log) = (NameServer::new(), LogReceiver::new());
     dns.say("app.test A", Says::Records(&["10.1.0.1", "10.2.0.1"]));
     dns.say("app.test AAAA", Says::Records(&["::2", "::1"]));
@@ -341,7 +341,7 @@ fn requests_wait_for_names_and_for_nothing_else() {
 }
 
 #[test]
-fn the_first_address_comes_from_where_init_addr_says() {
+fn init_addr_selects_the_source_of_the_first_address() {
     let (dns, log) = (NameServer::new(), LogReceiver::new());
     let back = " server a localhost:80 init-addr libc\n server b a.invalid:80 init-addr libc,127.0.0.99\n \
                 server c a.invalid:80 init-addr last,none,127.0.0.99\n server d a.invalid:80\n";
@@ -461,7 +461,7 @@ fn a_server_without_resolvers_gets_no_name_from_a_command() {
 const PLACE: [&str; 3] = ["srv_addr", "srv_port", "srv_admin_state"];
 
 #[test]
-fn servers_of_a_service_come_back_when_name_servers_speak_again() {
+fn servers_of_srv_records_recover_with_their_name_servers() {
     let (dns, log) = (NameServer::new(), LogReceiver::new());
     let service = || dns.say("_h._tcp.test SRV", Says::Records(&["srv 1 8001 h1.test"]));
     service();
@@ -500,7 +500,7 @@ fn the_host_of_a_record_is_looked_up_once_answers_lack_its_address() {
 }
 
 #[test]
-fn a_service_is_followed_where_a_state_file_has_told_its_records() {
+fn srv_records_of_a_state_file_are_resolved_again() {
     let (dns, log) = (NameServer::new(), LogReceiver::new());
     let services = Says::Records(&["srv 1 8001 h1.test", "srv 1 8002 h1.test"]);
     dns.say("_h._tcp.test SRV", services.clone());

@@ -129,7 +129,7 @@ fn a_body_that_is_still_coming_goes_on_with_the_next_server() {
 }
 
 #[test]
-fn what_does_not_fit_a_buffer_is_sent_once() {
+fn requests_larger_than_a_buffer_are_sent_once() {
     let origin = spoiled(1, |_| {});
     let (weir, _log) = start(&origin, "    retry-on empty-response");
     let body = "x".repeat(40_000);
@@ -168,7 +168,7 @@ fn another_server_is_tried_with_redispatch() {
 }
 
 #[test]
-fn refused_connections_are_tried_again_unless_told_not_to() {
+fn refused_connections_are_retried_by_default() {
     let closed = closed();
     for (events, tries) in [("none", "0"), ("503", "0"), ("503 conn-failure", "1")] {
         let back = format!(

@@ -29,7 +29,7 @@ fn hear(stream: &mut TcpStream, until: &str) -> String {
 }
 
 #[test]
-fn rings_keep_what_their_servers_get() {
+fn rings_keep_the_messages_that_servers_get() {
     let server = TcpListener::bind("127.0.0.1:0").expect("a port");
     let weir = setup(RINGS)
         .with("far", server.local_addr().expect("a socket"))
@@ -74,7 +74,7 @@ fn a_server_that_counts_gets_lengths() {
 }
 
 #[test]
-fn samples_are_told_to_sinks() {
+fn debug_converters_write_samples_to_sinks() {
     let weir = Setup::new(
         "global\n    nbthread 1\n    stats socket <dir>/cli level admin\n\
          ring near\n    format raw\nring far\n    format rfc3164\n\

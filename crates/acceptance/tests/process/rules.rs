@@ -155,7 +155,7 @@ fn headers_are_edited_both_ways() {
 }
 
 #[test]
-fn backends_are_chosen_by_what_is_asked() {
+fn backends_are_chosen_by_the_request() {
     let origin = Origin::saying("default");
     let api = Origin::saying("api");
     let front = "    acl is_api path_beg /api/ /v1/\n    acl is_post method POST PUT\n    \
@@ -221,7 +221,7 @@ fn named_defaults_bring_their_rules() {
 }
 
 #[test]
-fn servers_are_told_their_names() {
+fn servers_get_their_names_in_a_header() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let back = "    http-send-name-header X-Server-Name\n    balance roundrobin\n    \
                 server first <origin>";
@@ -369,7 +369,7 @@ fn patterns_that_backtrack_catastrophically_are_warned_of() {
 }
 
 #[test]
-fn fetches_say_nothing_where_there_is_nothing_to_see() {
+fn fetches_without_data_yield_no_sample() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let front = "    log-format \"first=%[http_first_req] http=%[req.proto_http] uri=%[capture.req.uri]\"\n    \
                  tcp-request session set-var(sess.major) fc_http_major\n    \

@@ -111,7 +111,7 @@ fn weights_can_be_changed() {
 }
 
 #[test]
-fn suspended_checks_say_nothing() {
+fn suspended_checks_change_no_state() {
     let (origin, other) = (Origin::saying("a"), Origin::saying("b"));
     // A check that a busy machine delays must not count as one that has failed.
     let back = "    option httpchk\n    timeout check 5s\n    server a <a> check inter 100ms\n    \
@@ -141,7 +141,7 @@ fn suspended_checks_say_nothing() {
 }
 
 #[test]
-fn idle_connections_are_told_by_thread() {
+fn idle_connections_are_listed_by_thread() {
     let origin = Origin::saying("a");
     let weir = Setup::new(
         "global\n    nbthread 3\n    stats socket <dir>/cli level admin\n\
@@ -186,7 +186,7 @@ fn the_environment_can_be_read() {
 }
 
 #[test]
-fn what_was_said_at_the_start_can_be_read() {
+fn show_startup_logs_has_the_messages_of_the_start() {
     let weir = Setup::new(
         "global\n    stats socket <dir>/cli level admin\n\
          frontend web\n    mode http\n    bind <web>\n",
@@ -209,7 +209,7 @@ fn mistakes_are_answered() {
 }
 
 #[test]
-fn it_tells_of_the_process() {
+fn show_info_describes_the_process() {
     let (_origins, weir) = start();
     let info = weir.cli("show info");
     for line in [format!("Pid: {}", weir.pid()), "Nbthread: 1".into(), "Process_num: 1".into()] {

@@ -515,7 +515,7 @@ fn the_end_of_a_tcp_service_closes_the_connection() {
 }
 
 #[test]
-fn services_stand_where_their_protocol_is_spoken() {
+fn services_of_scripts_run_in_the_mode_of_their_protocol() {
     let script = "core.register_service('tcp', 'tcp', function() end)
         core.register_service('http', 'http', function() end)";
     let rules = |rule: &str| setup(script, rule).with("log", "127.0.0.1:9");

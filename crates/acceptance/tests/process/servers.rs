@@ -129,7 +129,7 @@ fn a_cacheable_response_with_a_cookie_becomes_private() {
 }
 
 #[test]
-fn a_cookie_of_a_server_that_is_gone_names_another() {
+fn a_cookie_of_a_down_server_is_replaced() {
     let log = LogReceiver::new();
     let back = "    cookie SRV insert indirect\n    option redispatch\n    \
                 server a <a> cookie one disabled\n    server b <b> cookie two\n";

@@ -122,7 +122,7 @@ fn in_debug_mode_signals_keep_their_default_action() {
 }
 
 #[test]
-fn a_hangup_tells_the_states_of_servers() {
+fn sighup_logs_the_states_of_servers() {
     let origin = Origin::saying("hello");
     let mut weir = start(&origin, &["-db"]);
     weir.web().expect_open("/");
@@ -245,7 +245,7 @@ fn a_process_before_pauses_for_its_heir() {
 }
 
 #[test]
-fn a_process_before_goes_on_when_its_heir_cannot_start() {
+fn the_old_process_continues_if_its_successor_cannot_start() {
     let origin = Origin::saying("old");
     let old = start(&origin, &["-db"]);
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");

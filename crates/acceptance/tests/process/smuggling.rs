@@ -218,7 +218,7 @@ fn no_line_comes_out_of_a_template() {
 }
 
 #[test]
-fn what_rules_write_about_lengths_does_not_split_messages() {
+fn length_fields_that_rules_write_do_not_split_messages() {
     let origin = Origin::new(|peer| {
         serve_forever(peer, |request| reply("200 OK", request.target()).into());
     });

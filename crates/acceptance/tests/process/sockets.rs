@@ -51,7 +51,7 @@ fn source(client: &mut Client, headers: &str) -> String {
 }
 
 #[test]
-fn connections_come_from_where_source_says() {
+fn source_sets_the_address_of_connections() {
     let weir = chain("", "    source 127.0.0.9\n    server s 127.0.0.1:<tell>");
     assert_eq!(source(&mut weir.web(), ""), "127.0.0.9");
     let weir = chain("", "    source 127.0.0.9\n    server s 127.0.0.1:<tell> source 127.0.0.8");
@@ -107,7 +107,7 @@ fn names_without_a_file_lead_to_each_other() {
 }
 
 #[test]
-fn unix_sockets_have_what_unix_bind_says() {
+fn unix_bind_sets_owner_and_rights_of_sockets() {
     let weir = Setup::new(
         "global\n    nbthread 1\n    unix-bind prefix <dir>/pre- mode 640\n\
          defaults\n    mode http\n    timeout client 5s\n\
@@ -265,7 +265,7 @@ fn a_line_may_have_a_socket_per_thread() {
 }
 
 #[test]
-fn namespaces_that_are_listed_have_to_be_there() {
+fn listed_namespaces_have_to_exist() {
     let mut weir = Setup::new(
         "namespace_list\n    namespace weir-none\nlisten l\n    mode http\n    \
          timeout client 5s\n    bind <web>\n    http-request return status 200\n",
@@ -374,7 +374,7 @@ fn connections_follow_their_clients_into_namespaces() {
 }
 
 #[test]
-fn a_listener_for_an_interface_that_is_not_there_serves_all_with_a_warning() {
+fn a_missing_interface_of_a_listener_is_a_warning() {
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], port()));
     let weir = Setup::new(&format!(
         "defaults\n    mode http\n    timeout client 5s\nfrontend web\n    bind <web>\n    \

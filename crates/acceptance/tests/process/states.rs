@@ -103,7 +103,7 @@ fn a_configured_rest_that_was_ended_stays_ended() {
 }
 
 #[test]
-fn a_chain_of_followers_starts_at_rest_in_whatever_order_it_stands() {
+fn a_chain_of_tracking_servers_starts_in_any_order_of_lines() {
     let servers = "    server a 127.0.0.1:1 track bk/b\n    server b 127.0.0.1:1 track bk/c\n    \
                    server c 127.0.0.1:1 check inter 1h disabled\n    \
                    server d 127.0.0.1:1 track bk/a\n";
@@ -118,7 +118,7 @@ fn a_chain_of_followers_starts_at_rest_in_whatever_order_it_stands() {
 }
 
 #[test]
-fn the_state_says_since_when() {
+fn the_state_has_the_time_of_the_last_change() {
     let states = "1\n2 bk 1 plain 127.0.0.1 2 0 5 11 1000 1 0 2 0 0 0 0 - 1 - 0 0 - - 0\n";
     let weir = setup(states, SERVERS).start();
     let since: u32 = weir.stat("bk", "plain", "lastchg").parse().expect("a number");
@@ -166,7 +166,7 @@ fn a_section_may_have_a_file_of_its_own() {
 }
 
 #[test]
-fn files_that_make_no_sense_are_told_and_left() {
+fn malformed_state_files_are_reported_and_ignored() {
     let good = "2 bk 1 plain 127.0.0.1 2 0 5 11 9 1 0 2 0 0 0 0 - 1 - 0 0 - - 0";
     for (states, told) in [
         ("", "Can't get version of the global server state file '"),
@@ -215,7 +215,7 @@ fn dumps_are_understood_by_both() {
 }
 
 #[test]
-fn what_is_missing_is_told_by_the_check_of_a_file() {
+fn missing_state_files_are_reported_by_a_check() {
     let directory = crate::support::Directory::new();
     let file = directory.write(
         "a.cfg",

@@ -197,7 +197,7 @@ fn a_hashed_password_makes_an_administrator() {
 }
 
 #[test]
-fn what_modules_count_is_shown_if_asked() {
+fn show_stat_shows_modules_on_request() {
     let origin = Origin::saying("a");
     for (line, shown) in [("    stats show-modules", true), ("", false)] {
         let front = format!("    stats uri /s\n{line}");

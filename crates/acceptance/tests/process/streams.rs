@@ -166,7 +166,7 @@ fn clients_of_http2_share_connections_from_their_first_stream_on() {
 /// Three streams at a time, twice: a server connection for each is enough, also where no other
 /// client may use it. The server answers when it has all three.
 #[test]
-fn streams_of_a_client_share_what_is_its_own() {
+fn streams_of_a_client_share_its_private_connections() {
     for mode in ["never", "safe"] {
         let all = Arc::new(Barrier::new(3));
         let origin = Origin::new(move |peer| {
@@ -202,7 +202,7 @@ fn broken(method: &[u8], path: &[u8]) -> Vec<u8> {
 /// measured with HAProxy: a reset stream, a connection that breaks the rules (DATA on stream 0),
 /// one that is answered with 400. A client that sends nothing behind the preface leaves no line.
 #[test]
-fn what_is_refused_leaves_a_line_whatever_lines_are_left_out() {
+fn refused_streams_leave_a_line_with_dontlognull_and_dontlog_normal() {
     let all = "    option log-separate-errors\n    option dontlog-normal\n    option dontlognull";
     for (options, severity) in [
         ("", 134),

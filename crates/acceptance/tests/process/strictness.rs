@@ -109,7 +109,7 @@ fn the_preface_of_http_2_is_no_request() {
 
 /// The bytes that a server sends beyond an answer can never become the answer to another request.
 #[test]
-fn a_server_that_says_too_much_is_not_asked_again() {
+fn a_connection_with_excess_bytes_is_not_reused() {
     let origin = Origin::answering(
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad"
             .to_owned(),

@@ -50,7 +50,7 @@ fn burst(weir: &Running, connections: usize, name: &str) -> u64 {
 }
 
 #[test]
-fn activity_is_told_by_thread() {
+fn show_activity_lists_threads() {
     let (_origin, weir) = start("    nbthread 2\n    thread-groups 2", "thread 2/1");
     for _ in 0..3 {
         assert_eq!(weir.web().get("/").text(), "a");
@@ -269,7 +269,7 @@ fn few_buffers_make_requests_wait_and_none_fails() {
 }
 
 #[test]
-fn requests_know_what_they_cost() {
+fn fetches_show_the_cost_of_a_request() {
     let origin = Origin::saying("hello");
     let front = "    http-response set-header x-cost \
                  \"%[cpu_calls] %[cpu_ns_tot] %[cpu_ns_avg] %[lat_ns_tot] %[lat_ns_avg]\"";

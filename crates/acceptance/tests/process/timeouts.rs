@@ -38,7 +38,7 @@ fn a_silent_client_gets_a_408_too() {
 }
 
 #[test]
-fn an_idle_connection_ends_without_a_word() {
+fn an_idle_connection_is_closed_without_a_response() {
     let log = LogReceiver::new();
     let origin = Origin::saying("hello");
     let weir = Setup::http("    timeout http-keep-alive 100ms", "    server s <origin>")
@@ -89,7 +89,7 @@ fn probes_can_be_ignored() {
 }
 
 #[test]
-fn a_client_that_leaves_without_a_word_is_logged_unless_told_not_to() {
+fn a_client_without_a_request_is_logged_without_dontlognull() {
     let log = LogReceiver::new();
     let weir = Setup::http("", "").with("log", log.address()).start();
     weir.web().close();
@@ -367,7 +367,7 @@ fn outlives(front: &str, back: &str, http: bool) -> bool {
 }
 
 #[test]
-fn what_is_sent_proves_nothing_with_independent_streams() {
+fn sent_bytes_do_not_reset_timeouts_with_independent_streams() {
     let (tcp, time) = ("    mode tcp", "    timeout server 400ms");
     let option = format!("{time}\n    option independent-streams");
     for (http, mode) in [(false, tcp), (true, "")] {
@@ -380,7 +380,7 @@ fn what_is_sent_proves_nothing_with_independent_streams() {
 /// As measured, a client that is silent for too long counts as half-closed, and the server's own
 /// timeout goes on.
 #[test]
-fn a_silent_client_of_tcp_mode_gets_what_its_server_still_says() {
+fn a_silent_client_of_tcp_mode_gets_the_last_bytes_of_its_server() {
     for (limit, heard, late) in [("20s", "ab", true), ("500ms", "a", false)] {
         let log = LogReceiver::new();
         let origin = Origin::new(move |mut peer| {

@@ -405,7 +405,7 @@ fn a_handshake_that_fails_behind_a_proxy_header_is_that_clients() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_listens() {
+fn mistakes_of_tls_are_reported_before_sockets_open() {
     let directory = crate::support::Directory::new();
     let file = directory.write(
         "weir.cfg",
@@ -426,7 +426,7 @@ fn mistakes_are_told_before_anything_listens() {
 }
 
 #[test]
-fn checks_speak_what_servers_do() {
+fn checks_use_the_protocol_of_servers() {
     let weir = start(
         "frontend web
     bind <web>
@@ -613,7 +613,7 @@ fn algorithms_come_from_the_providers_that_are_named() {
 }
 
 #[test]
-fn what_the_library_has_nothing_for_is_an_error() {
+fn keywords_that_the_library_lacks_are_errors() {
     if !is_built_on("AWS-LC") {
         // The other server has a setting for each of these words.
         return;

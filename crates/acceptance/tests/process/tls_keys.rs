@@ -188,7 +188,7 @@ backend app
 
 /// Replayed early data is rejected (RFC 8446 section 8).
 #[test]
-fn what_clients_ask_early_is_heard_once() {
+fn early_requests_are_accepted_once() {
     let origin = Origin::saying("hello");
     let server = Identity::new("a.test", None);
     let key = openssl::base64::encode_block(&[1; 48]);
@@ -229,7 +229,7 @@ backend app
 
 /// OpenSSL keeps sessions of lines with `allow-0rtt` to itself, AWS-LC puts them into tickets.
 #[test]
-fn what_is_early_for_one_process_may_be_for_others_with_its_keys() {
+fn shared_ticket_keys_allow_early_data_in_other_processes() {
     let server = Identity::new("a.test", None);
     let key = openssl::base64::encode_block(&[1; 48]);
     let web = "frontend web

@@ -41,7 +41,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn clients_and_their_certificates_are_known() {
+fn fetches_describe_clients_and_their_certificates() {
     let names = [
         "ssl_c_used",
         "ssl_c_verify",
@@ -128,7 +128,7 @@ fn clients_and_their_certificates_are_known() {
 }
 
 #[test]
-fn what_clients_offer_is_kept() {
+fn offers_of_clients_are_captured() {
     let names = [
         "ssl_fc_protocol_hello_id",
         "ssl_fc_cipherlist_bin(1),hex",
@@ -165,7 +165,7 @@ fn what_clients_offer_is_kept() {
 }
 
 #[test]
-fn servers_and_their_certificates_are_known() {
+fn fetches_describe_servers_and_their_certificates() {
     let (setup, _) = setup(
         "frontend web
     bind <web>
@@ -191,7 +191,7 @@ frontend inner
 }
 
 #[test]
-fn failed_handshakes_are_told_as_error_log_format_says() {
+fn failed_handshakes_are_logged_in_error_log_format() {
     let log = LogReceiver::new();
     let (setup, identity) = setup(
         "frontend web

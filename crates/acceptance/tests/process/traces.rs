@@ -67,7 +67,7 @@ fn a_request_is_traced_into_a_ring() {
 }
 
 #[test]
-fn malformed_requests_and_all_there_is_are_told() {
+fn traces_show_malformed_requests_with_all_data() {
     let origin = Origin::saying("hello");
     let weir = start(&origin);
     for source in ["h1", "stream"] {
@@ -94,7 +94,7 @@ fn malformed_requests_and_all_there_is_are_told() {
 }
 
 #[test]
-fn refusals_failures_and_bytes_are_told() {
+fn traces_show_refusals_failures_and_bytes() {
     let origin = Origin::saying("hello");
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a socket");
     let weir = Setup::new(

@@ -63,7 +63,7 @@ fn a_backend_in_http_mode_switches_too() {
 }
 
 #[test]
-fn a_client_that_says_nothing_is_told() {
+fn a_client_that_sends_no_preface_is_logged() {
     let (origin, log) = (Origin::saying("ok"), LogReceiver::new());
     let lines = "    timeout http-request 50ms\n    default_backend app";
     let weir = tcp(lines, &origin, &log);
@@ -71,7 +71,7 @@ fn a_client_that_says_nothing_is_told() {
 }
 
 #[test]
-fn switch_mode_says_what_is_spoken() {
+fn switch_mode_selects_the_protocol() {
     let (origin, log) = (Origin::saying("ok"), LogReceiver::new());
     const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let weir = tcp(SWITCH, &origin, &log);
@@ -131,7 +131,7 @@ fn a_client_without_a_server_sees_the_end_of_the_stream() {
 /// Manual, `timeout http-keep-alive`: behind a frontend in TCP mode, that of the backend is used.
 /// (HAProxy 2.6 does not: it waits for `timeout client`.)
 #[test]
-fn the_next_request_is_waited_for_as_the_backend_says() {
+fn the_backend_sets_the_wait_for_the_next_request() {
     let (origin, log) = (Origin::saying("ok"), LogReceiver::new());
     for front in ["    default_backend quick", SWITCH] {
         let front = front.replace("backend app", "backend quick");

@@ -233,7 +233,7 @@ fn experts_have_more_commands() {
 }
 
 #[test]
-fn what_the_process_holds_is_shown() {
+fn show_fd_and_show_libs_list_what_the_process_uses() {
     let bench = Bench::new();
     let address = bench.listen(Level::Admin);
     let answer = bench.ask(address, "show fd;show pools;show libs;show schema json\n");
@@ -878,7 +878,7 @@ fn relative_ports_are_shown_and_stay() {
 }
 
 #[test]
-fn agents_are_told_and_moved() {
+fn commands_change_texts_and_addresses_of_agents() {
     let mut proxies = testing::proxies();
     let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
     server.agent =

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_told_in_sentences() {
+    fn show_why_explains_transactions_in_sentences() {
         let shared = testing::shared();
         let page = WhyPage { shared: &shared, anon: Anon::default(), offset: 0 };
         let failed = Flight {

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_users_pass() {
+    fn only_users_of_the_list_are_admitted() {
         let users = vec![(b"a".to_vec(), b"b:c".to_vec()), (b"d".to_vec(), Vec::new())];
         let page = StatsPage { users, ..StatsPage::default() };
         assert!(allows(&page, &request(b"Basic YTpiOmM=")));

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn other_pages_have_no_say() {
+    fn posts_from_other_sites_are_refused() {
         let host = ("host", "a:8080");
         for (headers, own) in [
             (&[host][..], true),

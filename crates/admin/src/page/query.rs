@@ -76,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn options_are_found_wherever_they_stand() {
+    fn options_are_found_at_any_position() {
         let parse = |uri: &str| PageQuery::parse(uri.as_bytes(), "/");
         assert_eq!(parse("/;csv").format, Format::Rows(Look::Csv));
         assert_eq!(parse("/;json;norefresh").format, Format::Rows(Look::Json));

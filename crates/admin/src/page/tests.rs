@@ -128,7 +128,7 @@ fn the_page_shows_the_figures_of_show_stat() {
 }
 
 #[test]
-fn the_page_shows_what_compression_saved() {
+fn the_page_shows_savings_by_compression() {
     let bench = Bench::new();
     assert!(!bench.get("/").1.contains("ompress"));
     let block = bench.shared.proxies[0].front.as_ref().unwrap().counters.of(0);
@@ -361,7 +361,7 @@ fn a_backend_of_many_servers_has_the_times_of_all_of_them() {
 }
 
 #[test]
-fn the_history_of_the_charts_is_told_by_scope() {
+fn the_history_of_the_charts_is_limited_to_its_scope() {
     let bench = Bench::new();
     let counters = &bench.shared.proxies[1].back.as_ref().unwrap().counters;
     counters.of(0).add(Metric::Requests, 9);

@@ -89,7 +89,7 @@ fn scopes_choose_and_maintenance_can_be_left_out() {
 }
 
 #[test]
-fn what_says_nothing_is_left_out() {
+fn metrics_without_a_value_are_left_out() {
     let (_, text) = ask("/metrics");
     let named = |metric: &str, label: &str| {
         lines(&text, metric).keys().filter(|line| line.contains(label)).count()
@@ -122,7 +122,7 @@ fn hostile_names_are_escaped() {
 }
 
 #[test]
-fn the_dashboard_for_grafana_asks_for_what_there_is() {
+fn the_dashboard_for_grafana_queries_existing_metrics() {
     let shared = testing::shared();
     let front = shared.proxies[0].front.as_ref().unwrap();
     let server = &shared.proxies[1].back.as_ref().unwrap().servers[0];

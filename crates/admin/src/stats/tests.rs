@@ -66,7 +66,7 @@ fn filters_select() {
 }
 
 #[test]
-fn csv_quotes_what_is_ambiguous() {
+fn csv_quotes_ambiguous_texts() {
     let shared = testing::shared();
     let back = shared.proxies[1].back.as_ref().unwrap();
     let info = "a, \"b\"\nc".to_owned();

@@ -154,7 +154,7 @@ fn a_404_takes_a_server_out_of_balancing_but_not_down() {
 }
 
 #[test]
-fn maintenance_and_drain_speak_the_measured_words() {
+fn messages_on_maintenance_and_drain_are_haproxys() {
     let backend = backend();
     let first = &backend.servers()[0];
     check(&backend, passed(), 0);
@@ -197,7 +197,7 @@ fn maintenance_and_drain_speak_the_measured_words() {
 }
 
 #[test]
-fn servers_without_checks_say_so() {
+fn messages_name_servers_without_checks() {
     let backend = with(Algorithm::RoundRobin, &[4, 1], |s| {
         s.checked = false;
         s.disabled = s.id == 2;
@@ -281,7 +281,7 @@ fn a_silent_agent_brings_no_server_up() {
 }
 
 #[test]
-fn what_servers_say_stays_in_its_quotes() {
+fn texts_of_servers_stay_within_quotes() {
     let backend = with(Algorithm::RoundRobin, &[1], |_| {});
     let info = "\x01bad <b>\"x\", y\nz\u{7f}\u{e9}[31m\\ ".to_owned();
     let result = CheckResult { status: CheckStatus::L7Status, info, ..CheckResult::default() };

@@ -225,7 +225,7 @@ const ROUNDS: u64 = 40;
 const REQUESTS: usize = 500;
 
 #[test]
-fn counts_equal_what_is_in_flight_at_every_quiescent_point() {
+fn counts_equal_the_requests_in_flight_at_every_quiescent_point() {
     for order in ORDERS {
         let backend = &ordered(order, &[2, 1, 4, 1, 1]);
         let (in_flight, barrier) = (&AtomicU64::new(0), &Barrier::new(5));

@@ -91,7 +91,7 @@ fn errors_that_come_at_once_leave_no_server_up_that_its_health_calls_down() {
 }
 
 #[test]
-fn what_rests_or_is_down_is_left_alone() {
+fn signs_of_suspended_or_down_servers_are_ignored() {
     let backend = observed(Layer::Four, 1, OnError::MarkDown);
     assert_eq!(alarms(&backend, &[Unconnected, Unconnected, Unconnected]), [0]);
     backend.force_health(0, Change::Up, 2);

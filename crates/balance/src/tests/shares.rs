@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn least_connections_share_what_is_held_by_weight(weights in prop::collection::vec(1u32..=20, 1..8)) {
+    fn least_connections_shares_held_connections_by_weight(weights in prop::collection::vec(1u32..=20, 1..8)) {
         let backend = backend(Algorithm::LeastConn, &weights);
         let random = Prng::new(1);
         let count = 50 * weights.iter().sum::<u32>();

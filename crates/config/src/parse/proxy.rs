@@ -611,6 +611,40 @@ pub(super) fn section_word(proxy: &DraftProxy) -> &'static str {
     }
 }
 
+/// The message about a keyword whose side the proxy lacks; the last argument names the side.
+type Refusal = fn(&DraftProxy, Args<'_>, &str) -> String;
+
+/// Keywords that are refused in a proxy without their side, where other keywords are ignored with
+/// a warning: these would be lost, not just useless. The messages are HAProxy's.
+const REFUSED: &[(&str, Refusal)] = &[
+    ("server", no_server),
+    ("default-server", no_server),
+    ("server-template", no_server),
+    ("tcp-request connection", no_frontend),
+    ("tcp-request session", no_frontend),
+    ("tcp-response", |_, args, _| {
+        let places = "'backend' sections or 'defaults' section with a name";
+        format!("tcp-response {} is only allowed in {places}", args.text(1))
+    }),
+    ("retry-on", |_, _, _| "'retry-on' only available in backend or listen section".to_owned()),
+    ("declare", |_, _, _| "'declare' only available in frontend or listen section".to_owned()),
+];
+
+fn no_server(_: &DraftProxy, args: Args<'_>, lack: &str) -> String {
+    format!("'{}' not allowed because {lack}", args.text(0))
+}
+
+fn no_frontend(proxy: &DraftProxy, args: Args<'_>, _: &str) -> String {
+    let (word, name) = (proxy.word(), &proxy.name);
+    format!("tcp-request {} is not allowed because {word} {name} is not a frontend", args.text(1))
+}
+
+/// The keyword that a user may have meant, for the warning about one that is ignored.
+const HINTS: &[(&str, &str)] = &[
+    ("maxconn", " Maybe you want 'fullconn' instead ?"),
+    ("fullconn", " Maybe you want 'maxconn' instead ?"),
+];
+
 /// Whether a keyword acts here: an error where it is forbidden, a warning where the proxy lacks the
 /// side it needs. `shown` is how HAProxy calls the keyword in such messages.
 pub(super) fn allowed(
@@ -641,32 +675,10 @@ pub(super) fn allowed(
     }
     let side = if places.has(Places::BACK) { "backend" } else { "frontend" };
     let lack = format!("{} '{}' has no {side} capability.", proxy.word(), proxy.name);
-    // Elsewhere these would be lost, not just useless.
-    let refusal = match shown {
-        "server" | "default-server" | "server-template" => {
-            Some(format!("'{shown}' not allowed because {lack}"))
-        }
-        "tcp-request connection" | "tcp-request session" => Some(format!(
-            "{shown} is not allowed because {} {} is not a frontend",
-            proxy.word(),
-            proxy.name
-        )),
-        "tcp-response" => Some(format!(
-            "tcp-response {} is only allowed in 'backend' sections or 'defaults' section with a name",
-            args.text(1)
-        )),
-        "retry-on" => Some("'retry-on' only available in backend or listen section".to_owned()),
-        "declare" => Some("'declare' only available in frontend or listen section".to_owned()),
-        _ => None,
-    };
-    if let Some(message) = refusal {
-        return Err(args.fault(0, message));
+    if let Some((_, message)) = REFUSED.iter().find(|(keyword, _)| *keyword == shown) {
+        return Err(args.fault(0, message(proxy, args, &lack)));
     }
-    let hint = match shown {
-        "maxconn" => " Maybe you want 'fullconn' instead ?",
-        "fullconn" => " Maybe you want 'maxconn' instead ?",
-        _ => "",
-    };
+    let hint = HINTS.iter().find(|(keyword, _)| *keyword == shown).map_or("", |(_, hint)| hint);
     let message = format!("'{shown}' ignored because {lack}{hint}");
     let message = match shown.starts_with("clitcpka-") || shown.starts_with("srvtcpka-") {
         true => format!("{shown} will be ignored because {}", lack.trim_end_matches('.')),

@@ -229,7 +229,7 @@ fn preset(options: &mut Options, name: &str, args: Args<'_>) -> Parsed {
     read.map_err(|message| args.fault(1, message))
 }
 
-/// Words about versions, and some others.
+/// Options of TLS versions, and the options in `others`.
 fn options(to: &mut Options, args: Args<'_>, others: &[&str]) -> Parsed {
     args.need(1, format!("global statement '{}' expects an option as an argument.", args.text(0)))?;
     let mut n = 1;

@@ -61,7 +61,7 @@ fn numbers_are_read_as_haproxy_reads_them() {
 }
 
 #[test]
-fn mistakes_are_told_in_haproxys_words() {
+fn mistakes_are_reported_in_haproxys_words() {
     for (lines, message) in [
         ("", "Size not specified for cache 'c'"),
         ("total-max-size 0", "Size not specified for cache 'c'"),

@@ -832,7 +832,7 @@ fn long_captured_cookies_are_cut() {
 }
 
 #[test]
-fn shards_of_one_socket_say_so() {
+fn shards_beside_an_inherited_socket_are_warned_of() {
     let text =
         |bind: &str| format!("frontend f\n mode http\n timeout client 1s\n bind {bind} shards 2\n");
     let of = |bind: &str| messages(&text(bind), Severity::Warning);

@@ -78,7 +78,7 @@ fn holds(text: &str, line: &str, (seen, said): (fn(&Model) -> bool, &str)) {
 }
 
 #[test]
-fn the_digits_in_front_count_and_the_rest_is_told() {
+fn leading_digits_count_and_the_rest_is_a_warning() {
     for (line, seen, said) in PROXY {
         holds(&listen(line), line, (*seen, said));
     }

@@ -280,8 +280,9 @@ fn versions_that_are_excluded_beside_a_range_are_warned_of() {
             ("bind", format!("listen l\n bind :1 ssl strict-sni ssl-min-ver TLSv1.2 {word}")),
             (
                 "ssl-default-bind-options",
-                format!("global\n ssl-default-bind-options {word}\nlisten l\n bind :1 ssl strict-sni ssl-min-ver TLSv1.2"),
-            ),
+                format!(
+                    "global\n ssl-default-bind-options {word}\nlisten l\n bind :1 ssl strict-sni ssl-min-ver TLSv1.2"
+                ),
             ),
         ] {
             let warnings = messages(&format!("{TIMES}{text}\n"), Severity::Warning);

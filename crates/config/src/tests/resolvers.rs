@@ -18,7 +18,7 @@ fn ip(server: &Server) -> String {
 }
 
 #[test]
-fn a_section_has_its_defaults_and_takes_what_lines_say() {
+fn a_section_has_its_defaults_and_the_values_of_its_lines() {
     let text = concat!(
         "resolvers r\n nameserver a 1.2.3.4:53\n nameserver b tcp@[::1]:54\n",
         " nameserver c udp@1.2.3.5:55\n timeout resolve 2s\n timeout retry 3s\n resolve_retries 5\n",

@@ -69,7 +69,7 @@ fn a_forwarder_takes_what_lines_say() {
 }
 
 #[test]
-fn mistakes_are_told_in_haproxys_words() {
+fn mistakes_are_reported_in_haproxys_words() {
     for (text, message) in [
         ("ring\n", "missing ring name."),
         ("ring r\nring r\n", "sink named 'r' already exists."),

@@ -87,7 +87,7 @@ fn an_option_replaces_an_inherited_log_format() {
 }
 
 #[test]
-fn defaults_that_choose_two_log_formats_are_told() {
+fn defaults_with_two_log_formats_are_warned_of() {
     for (lines, message) in [
         (
             " log-format a\n option httplog clf",

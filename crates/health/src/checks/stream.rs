@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer() {
+    fn malformed_responses_are_errors() {
         let mut talk = new_talk();
         talk.begin_request(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
         talk.receive(b"HTTP/1.1 400 Bad Request\r\n\r\n", false);

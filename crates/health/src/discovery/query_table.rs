@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_memory_are_told_however_many_there_are() {
+    fn any_number_of_names_is_resolved_within_memory() {
         let mut all = searches();
         for n in 0..MAX_NAMES {
             assert!(all.admit(&format!("n{n}.test"), RecordType::V4, 5).is_some());

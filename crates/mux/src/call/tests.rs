@@ -118,7 +118,7 @@ fn each_direction_holds_a_window_and_no_more() {
 }
 
 #[test]
-fn the_transaction_hears_that_its_caller_has_gone() {
+fn the_transaction_learns_that_its_caller_has_ended() {
     let mut conn = begun(b"POST", BodyKind::Chunked);
     assert!(!conn.want(Ready::RESET, 9));
     conn.cancel();

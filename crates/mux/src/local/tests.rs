@@ -136,7 +136,7 @@ fn the_response_to_head_has_no_body() {
 }
 
 #[test]
-fn a_service_hears_that_its_transaction_has_ended() {
+fn a_service_learns_that_its_transaction_has_ended() {
     let mut conn = begun(b"POST", BodyKind::Chunked);
     assert!(!conn.service_want(Ready::READ, 9));
     assert!(!conn.service_want_end(9));

@@ -35,7 +35,7 @@ fn two_peers_have_one_session_and_teach_each_other() {
 }
 
 #[test]
-fn what_was_learned_is_not_taught_back() {
+fn learned_entries_are_not_taught_back() {
     let mut world = World::with(1, &["a", "b"]);
     world.run(20_000);
     let taught = |world: &World| world.sum(|peer| peer.counters.taught);
@@ -47,7 +47,7 @@ fn what_was_learned_is_not_taught_back() {
 }
 
 #[test]
-fn what_was_confirmed_is_not_sent_again_over_the_next_connection() {
+fn confirmed_updates_are_not_sent_again_over_the_next_connection() {
     let mut world = World::with(2, &["a", "b"]);
     (0..50).for_each(|key| world.count(0, key));
     world.run(20_000);
@@ -123,7 +123,7 @@ fn idle_sessions_live_by_heartbeats() {
 }
 
 #[test]
-fn a_new_process_learns_everything_from_one_that_knows_it() {
+fn a_new_process_learns_all_entries_from_an_up_to_date_peer() {
     for seed in 0..50 {
         let mut world = World::with(seed, &["a", "b", "c"]);
         (0..300).for_each(|key| world.count((key % 3) as usize, key));
@@ -295,7 +295,7 @@ fn breaches_of_the_protocol_are_answered_and_end_the_session() {
 }
 
 #[test]
-fn what_cannot_be_used_has_no_effect() {
+fn unusable_updates_have_no_effect() {
     let update = b"\x0a\x80\x09\0\0\0\x01\0\0\0\x09\x05";
     for bytes in [
         &b"\x63\x00\x00\x77\x0a\x90\x01\x00"[..],

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_go_where_there_are_few() {
+    fn clients_go_to_threads_with_few_clients() {
         let [own, other] = clients(true);
         // Threads are drawn at random, from the fourth client on: so few moves happen once in a
         // hundred million runs.

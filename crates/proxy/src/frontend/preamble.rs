@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_before_outlives_itself_in_no_future() {
+    fn the_preamble_keeps_no_future_alive() {
         // The allocator's size class for it has 160 bytes.
         assert!(size(run) <= 152, "{}", size(run));
     }

@@ -45,7 +45,7 @@ mod tests {
     use table::{KeyKind, Settings};
 
     #[test]
-    fn a_pass_says_when_the_next_is_to_be_and_an_empty_table_has_none() {
+    fn a_pass_returns_the_time_of_the_next_and_an_empty_table_has_none() {
         let settings =
             Settings { expire: Some(10_000), ..Settings::new("t", KeyKind::Integer, 1_000) };
         let table = Table::new(settings, 0);

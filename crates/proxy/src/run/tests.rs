@@ -223,7 +223,7 @@ fn an_answer_cut_short_is_a_reset() {
 }
 
 #[test]
-fn clear_connections_stay_what_they_are_if_they_must() {
+fn clear_connections_are_refused_where_tls_is_required() {
     let origin = parrot();
     let (mut proxy, address) = proxy(&origin);
     proxy.front.as_mut().unwrap().disable_h2_upgrade = true;
@@ -314,7 +314,7 @@ fn servers_get_streams_of_shared_connections() {
 }
 
 #[test]
-fn connections_are_shared_as_http_reuse_says() {
+fn http_reuse_decides_which_connections_are_shared() {
     for (reuse, connections) in
         [(Reuse::Never, 2), (Reuse::Safe, 2), (Reuse::Aggressive, 1), (Reuse::Always, 1)]
     {

@@ -169,7 +169,7 @@ fn scripted(
 }
 
 #[test]
-fn variables_of_an_agent_are_there_for_the_rules() {
+fn rules_read_the_variables_of_an_agent() {
     let origin = scripted(hello(16_380, "pipelining"), |_, id, payload| {
         assert_eq!(payload, b"\x01m\x01\x01x\x08\x02/x");
         Some(score(id, 7))

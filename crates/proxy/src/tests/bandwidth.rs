@@ -298,7 +298,7 @@ fn pipes_of_the_system_do_not_pass_by_a_limit() {
 }
 
 #[test]
-fn a_client_that_leaves_ends_what_is_limited() {
+fn a_client_that_leaves_ends_its_limited_transfer() {
     let origin = Origin::answering(response(1_000_000));
     let line = "http-response set-bandwidth-limit lim";
     let (proxy, address) = limited(Mode::Http, per_stream(Side::Response), &[line], origin.address);

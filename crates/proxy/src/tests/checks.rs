@@ -103,7 +103,7 @@ fn the_interval_bounds_a_check_unless_there_is_a_timeout_for_it() {
 }
 
 #[test]
-fn what_falls_due_together_is_one_batch_of_at_most_eight() {
+fn checks_due_together_are_one_batch_of_at_most_eight() {
     let mut store = Store::default();
     let record = |slot, due| Record { slot, due, interval: 1000, ..Record::default() };
     (0..12).for_each(|slot| store.put(record(slot, 1000 + u64::from(slot) / 4)));
@@ -223,7 +223,7 @@ fn silence_is_a_timeout_of_layer_7() {
 }
 
 #[test]
-fn what_is_left_of_the_time_to_connect_is_not_taken_from_an_answer() {
+fn time_for_connecting_does_not_reduce_time_for_the_answer() {
     let origin = Origin::silent();
     let mut proxy = farm(http(), vec![checked(1, origin.address, 60_000)]);
     (proxy.timeouts.check, proxy.timeouts.connect) = (Some(1), Some(40));

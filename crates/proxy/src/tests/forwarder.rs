@@ -103,14 +103,14 @@ fn chunks_that_have_come_together_go_out_together() {
 }
 
 #[test]
-fn nothing_that_is_complete_waits_for_what_follows() {
+fn complete_messages_are_sent_without_waiting_for_the_next() {
     let mut upload = Upload::new(b"2\r\nab\r\n3\r\ncde\r\n4\r\nf");
     assert_eq!(upload.step().unwrap(), Step::AwaitsSource);
     assert_eq!(upload.written().concat(), "2\r\nab\r\n3\r\ncde\r\n1\r\nf\r\n");
 }
 
 #[test]
-fn what_came_before_a_fault_is_passed_on() {
+fn bytes_before_a_fault_are_forwarded() {
     let mut upload = Upload::new(b"2\r\nab\r\n3\r\ncde\r\nnonsense");
     assert!(matches!(upload.step(), Err(Fault::Protocol(_))));
     assert_eq!(upload.written().concat(), "2\r\nab\r\n3\r\ncde\r\n");

@@ -32,7 +32,7 @@ fn round(sampler: &mut Sampler, shared: &Shared, now: u64) -> usize {
 }
 
 #[test]
-fn points_are_rates_of_what_was_counted() {
+fn points_are_rates_of_counters() {
     let shared = shared(vec![front("fe"), backend("be", Mode::Http, servers(2))]);
     let mut sampler = Sampler::new(&shared);
     assert_eq!(sampler.due(), 6_000);

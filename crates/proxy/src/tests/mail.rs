@@ -85,7 +85,7 @@ fn conversation(world: &World, heard: &Receiver<String>) -> String {
 }
 
 #[test]
-fn a_server_that_goes_down_is_told_in_the_manuals_words() {
+fn mails_on_servers_that_go_down_have_the_manuals_text() {
     let (address, heard) = mailer(POLITE);
     let world = world(1, vec![address], |_| {});
     let text = conversation(&world, &heard);

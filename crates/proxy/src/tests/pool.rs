@@ -56,7 +56,7 @@ fn purges_keep_to_the_delay_of_each_server() {
 }
 
 #[test]
-fn what_one_thread_does_not_need_another_takes() {
+fn idle_connections_that_a_thread_does_not_need_serve_others() {
     for (shared, connections) in [(true, 1), (false, 2)] {
         let origin = patient();
         // So few connections that no thread asks another.

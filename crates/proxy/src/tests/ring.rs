@@ -54,7 +54,7 @@ fn the_oldest_give_way() {
 }
 
 #[test]
-fn what_a_server_waits_for_stays() {
+fn messages_that_a_server_has_not_got_stay() {
     let (world, ring) = (World::new(Vec::new()), ring(32, 100));
     let mut server = ring.tap(&world.workers[0], false, true);
     let mut guest = ring.tap(&world.workers[0], true, false);

@@ -167,7 +167,7 @@ fn another_thread_wakes_a_sleeping_thread() {
 }
 
 #[test]
-fn other_threads_see_what_runs_and_what_was_counted() {
+fn other_threads_see_the_running_task_and_the_counts() {
     let clock_correction = ClockCorrection::new(1);
     let heartbeat = clock_correction.heartbeats()[0].clone();
     let kernel = Box::new(Os::new(64).unwrap());

@@ -303,7 +303,7 @@ fn variables_and_ports_are_computed() {
 
 /// As HAProxy 2.6 decides.
 #[test]
-fn a_connection_speaks_what_its_check_does() {
+fn a_step_connect_uses_the_protocol_of_its_check() {
     for name in ["h1", "h2"] {
         assert!(steps(true, &[&format!("connect proto {name}"), "send"]).is_ok());
     }
@@ -366,7 +366,7 @@ fn steps_have_an_order() {
 }
 
 #[test]
-fn what_a_script_leaves_out_is_understood() {
+fn omitted_steps_of_a_script_have_defaults() {
     let kinds = |lines: &[&str]| {
         let script = Script::http(steps(true, lines).unwrap());
         script.steps.iter().map(|step| step.describe()).collect::<Vec<_>>().join("; ")

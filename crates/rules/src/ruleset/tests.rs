@@ -88,7 +88,7 @@ fn shown(head: &Head) -> String {
 }
 
 #[test]
-fn what_a_client_writes_into_a_template_begins_no_line() {
+fn texts_of_clients_in_templates_begin_no_line() {
     #[rustfmt::skip]
     let cases = [
         ("replace-header X-Z .* %[req.hdr(x-t)]", "x-z=a%0D%0Ab: 1%00\t<"),

@@ -12,7 +12,7 @@ fn eval(line: &str, world: &World) -> Result<Answer, String> {
 }
 
 #[test]
-fn lines_match_what_they_say() {
+fn lines_match_their_patterns() {
     let world = World::full();
     #[rustfmt::skip]
     let cases = [
@@ -176,7 +176,7 @@ fn predefined_names_hold_where_they_should() {
 }
 
 #[test]
-fn bad_lines_say_why() {
+fn errors_of_bad_lines_name_the_cause() {
     let world = World::default();
     for (line, expected) in [
         (

@@ -49,7 +49,7 @@ fn undecided_terms_wait() {
 }
 
 #[test]
-fn what_grows_may_still_match() {
+fn growing_samples_may_still_match() {
     for (text, now, in_the_end) in [
         ("if { req.len gt 2 }", Answer::Yes, Answer::Yes),
         ("if { req.len gt 3 }", Answer::NotYet, Answer::No),
@@ -86,7 +86,7 @@ fn errors_name_the_word() {
 }
 
 #[test]
-fn conditions_that_say_nothing_never_hold() {
+fn empty_conditions_are_false() {
     let world = World::full();
     for (text, expected) in [("if", false), ("unless", true), ("if or", false)] {
         assert_eq!(parse_and_eval(text, &world), Ok(Answer::from(expected)), "{text}");
@@ -131,7 +131,7 @@ fn places_where_nothing_can_match_are_warned_about() {
 }
 
 #[test]
-fn what_is_not_there_in_a_place_never_matches() {
+fn samples_missing_at_a_place_do_not_match() {
     // The request may still be at hand when the proxy itself answers.
     let world = World::full();
     for (words, expected) in [

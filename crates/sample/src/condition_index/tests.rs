@@ -58,7 +58,7 @@ fn rules_about_other_hosts_and_paths_are_passed_over() {
 }
 
 #[test]
-fn what_is_not_alike_or_too_rare_is_left_alone() {
+fn rare_or_dissimilar_tests_are_not_indexed() {
     let texts =
         ["if h0", "if h1", "if p0", "unless h2", "if !h3", "if h4 or p4", "if p1 h1", "if s1"];
     let (conditions, _) = conditions(&texts.map(str::to_owned));
@@ -66,7 +66,7 @@ fn what_is_not_alike_or_too_rare_is_left_alone() {
 }
 
 #[test]
-fn what_regards_case_in_part_is_left_alone() {
+fn tests_that_regard_case_in_part_are_not_indexed() {
     let conditions: Vec<Condition> = with_parser(|cx| {
         for i in 0..4 {
             // The file has `/one` and `/two`; what follows `-i` matches in any case.
@@ -109,7 +109,7 @@ fn clause() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_holds_is_never_ruled_out(
+    fn the_index_excludes_no_rule_that_holds(
         texts in proptest::collection::vec(clause(), 1..24),
         host in "(site|ALIAS|Alias)[0-7]\\.example\\.(com|org)(, late\\.example\\.com)?",
         path in "/(app|legacy)[0-7]/?[0-9]?",

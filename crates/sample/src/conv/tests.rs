@@ -169,7 +169,7 @@ fn every_converter_has_a_case_and_one_entry() {
 }
 
 #[test]
-fn values_are_told_to_sinks() {
+fn debug_writes_values_to_sinks() {
     let world = World::full();
     for (text, value, line) in [
         ("int(5),debug", "5", "buf0 [debug] : type=sint <5>"),

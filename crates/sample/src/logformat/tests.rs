@@ -102,7 +102,7 @@ fn flags_quote_escape_and_turn_to_hexadecimal() {
 }
 
 #[test]
-fn what_is_missing_shows_as_in_haproxy() {
+fn missing_samples_are_shown_as_in_haproxy() {
     let mut world = World { server: None, source: None, ..World::default() };
     world.record.termination = *b"PR";
     assert_eq!(
@@ -128,7 +128,7 @@ fn lists_of_captures_can_be_taken_apart() {
 }
 
 #[test]
-fn what_is_not_asked_by_path_has_none() {
+fn requests_without_a_path_show_no_path() {
     let mut world = logged();
     for (method, uri, expected) in [
         ("OPTIONS", "*", "* "),

@@ -202,7 +202,7 @@ fn dictionaries_change_while_views_are_read() {
 }
 
 #[test]
-fn a_listing_looks_at_as_many_rows_as_it_is_told_and_goes_on() {
+fn a_listing_reads_a_given_number_of_rows_and_continues() {
     let files = PatternFiles::default();
     files.map("m", Match::Str, Type::Str, "", &|_| Ok(b"a 1\nb 2\nc 3\n".to_vec())).expect("a map");
     let all = files.finish();

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_there() {
+    fn values_that_exceed_the_limit_are_not_stored() {
         let all = variables(VarLimits { transaction: 100, ..VarLimits::default() });
         let name = VarName::parse("txn.a").expect("a name");
         assert!(!set(&all, "txn.a", 21));

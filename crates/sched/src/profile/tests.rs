@@ -179,7 +179,7 @@ fn without_a_clock_calls_are_counted_and_times_are_not() {
 }
 
 #[test]
-fn a_task_knows_what_it_has_used() {
+fn the_cpu_time_of_a_task_is_counted() {
     for mode in [Mode::On, Mode::Off] {
         let (scheduler, clock) = scheduler(mode);
         scheduler.run();

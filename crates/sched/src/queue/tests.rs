@@ -46,7 +46,7 @@ fn operation() -> impl Strategy<Value = Option<(Class, i16)>> {
 
 proptest! {
     #[test]
-    fn the_bitmap_says_exactly_which_classes_have_work(
+    fn the_bitmap_marks_exactly_the_classes_with_work(
         operations in prop::collection::vec((operation(), 0..4usize), 0..200)
     ) {
         let mut queue = RunQueue::default();

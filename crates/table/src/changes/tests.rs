@@ -85,7 +85,7 @@ fn changes_of_one_shard_are_read_in_order() {
 }
 
 #[test]
-fn what_was_learned_is_no_change_of_our_own() {
+fn learned_values_are_no_changes_of_this_process() {
     let table = table(10, Some(1_000));
     let mut reader = table.subscribe().expect("few readers");
     let values = [LearnedValue { data: DataType::Gpc0, index: 0, value: Value::Number(7) }];
@@ -230,7 +230,7 @@ fn tracking_and_its_end_are_changes() {
 }
 
 #[test]
-fn entries_that_are_gone_or_over_are_not_read() {
+fn removed_or_expired_entries_are_not_read() {
     let table = table(10, Some(1_000));
     let mut reader = table.subscribe().expect("few readers");
     (1..=3).for_each(|n| count(&table, n, 0));

@@ -30,7 +30,7 @@ fn keys(table: &Table, now: u64) -> BTreeSet<u32> {
 }
 
 #[test]
-fn a_walk_sees_once_what_lives_all_along() {
+fn a_walk_sees_entries_that_live_throughout_once() {
     let table = table(100_000, Some(60_000));
     for n in 0..10_000 {
         table.enter(&key(n), 1_000, |_| ()).expect("room");
@@ -71,7 +71,7 @@ fn a_full_table_gives_up_its_oldest_entries() {
 }
 
 #[test]
-fn nopurge_refuses_what_is_new() {
+fn nopurge_refuses_new_entries() {
     let mut settings = Settings::new("t", KeyKind::Integer, 2);
     settings.nopurge = true;
     let table = Table::new(settings, 0);
@@ -81,7 +81,7 @@ fn nopurge_refuses_what_is_new() {
 }
 
 #[test]
-fn what_is_tracked_neither_expires_nor_gives_way() {
+fn tracked_entries_neither_expire_nor_are_evicted() {
     let table = table(2, Some(100));
     let held = table.track(&key(1), 0, DataType::CONNECTION).expect("room");
     table.enter(&key(2), 0, |_| ()).expect("room");
@@ -143,7 +143,7 @@ fn an_entry_whose_time_is_over_begins_anew() {
 }
 
 #[test]
-fn arrays_answer_for_what_came_before_them() {
+fn arrays_have_the_value_of_their_older_scalar_names() {
     let mut settings = Settings::new("t", KeyKind::Ip, 10);
     settings.store = vec![
         Stored { data: DataType::Gpt, count: 2, period: 0 },

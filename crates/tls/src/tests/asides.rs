@@ -108,7 +108,7 @@ fn a_reading_peer_may_update_its_keys_without_limit() {
 }
 
 #[test]
-fn what_comes_behind_new_keys_is_heard() {
+fn data_behind_a_key_update_is_read() {
     let (mut pair, mut hand) = by_hand();
     let mut buffer = [0; 16];
     pair.up.bytes.extend(hand.change_keys());

@@ -166,7 +166,7 @@ fn a_session_is_known_from_both_sides() {
 
 /// Up to TLS 1.2 a session has a name, and the client may go on with it under another one.
 #[test]
-fn the_name_is_the_one_that_is_asked_for_now() {
+fn the_server_name_is_that_of_the_current_handshake() {
     for max in [Version::Tls12, Version::Tls13] {
         let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
         let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
@@ -188,7 +188,7 @@ fn the_name_is_the_one_that_is_asked_for_now() {
 }
 
 #[test]
-fn mistakes_are_told_in_known_words() {
+fn mistakes_are_reported_in_haproxys_words() {
     let one = make(&["a.test"], ecdsa(), None);
     let other = make(&["b.test"], ecdsa(), None);
     let mixed = [one.certificate(), other.key()].concat();
@@ -240,7 +240,7 @@ fn mistakes_are_told_in_known_words() {
 }
 
 #[test]
-fn clients_that_speak_something_else_fail() {
+fn clients_of_other_protocols_fail() {
     let mut pair = joined();
     let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
     let fresh = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();

@@ -5,7 +5,7 @@ use crate::{Acceptor, Connector, Options, Reason, ServerSettings, Step};
 use std::io::{ErrorKind, IoSlice};
 
 #[test]
-fn what_is_sent_arrives() {
+fn sent_bytes_arrive() {
     let mut pair = joined();
     let parts = [IoSlice::new(b"GET / HTTP/1.1\r\n"), IoSlice::new(b"\r\n")];
     assert_eq!(pair.client_send(&parts).unwrap(), 18);
@@ -73,7 +73,7 @@ fn a_flight_is_received_at_once() {
 }
 
 #[test]
-fn tickets_go_with_the_answer_to_what_has_been_asked() {
+fn tickets_are_sent_together_with_the_response() {
     let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
     let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
     let connector = connector(trusting(), &files).unwrap();
@@ -123,7 +123,7 @@ fn tickets_wait_neither_for_a_busy_client_nor_for_early_data() {
 }
 
 #[test]
-fn what_is_buffered_is_known() {
+fn buffered_bytes_are_counted() {
     let mut pair = joined();
     pair.client_send(&[IoSlice::new(b"abc")]).unwrap();
     let mut byte = [0];
@@ -149,7 +149,7 @@ fn a_session_that_has_to_wait_holds_no_memory() {
 }
 
 #[test]
-fn tickets_do_not_count_as_something_said() {
+fn tickets_do_not_count_as_payload() {
     let mut pair = joined();
     // The server's tickets have not been read yet; some libraries keep them for the first answer.
     assert!(ffi::NAME != "OpenSSL" || !pair.down.bytes.is_empty());
@@ -206,7 +206,7 @@ fn meet(acceptor: &Acceptor, connector: &Connector, alpn: Option<&[u8]>) {
 
 /// Once with each session.
 #[test]
-fn something_may_be_said_before_the_handshake() {
+fn early_data_is_sent_before_the_handshake_ends() {
     let early = || Options { early: true, ..Options::default() };
     let (acceptor, connector) = lines(early(), early());
     let early = |alpn| connector.connect_early(0, Some("a.test"), alpn, 0).unwrap();
@@ -232,7 +232,7 @@ fn something_may_be_said_before_the_handshake() {
 }
 
 #[test]
-fn what_is_said_early_is_of_a_protocol_that_is_offered() {
+fn early_data_has_an_offered_protocol() {
     let bound =
         Options { alpn: Some(b"\x08http/1.1\x02h2".to_vec()), early: true, ..Options::default() };
     let (acceptor, connector) = lines(bound, Options::default());
@@ -246,7 +246,7 @@ fn what_is_said_early_is_of_a_protocol_that_is_offered() {
 }
 
 #[test]
-fn nothing_is_said_early_with_a_ticket_whose_time_is_over() {
+fn no_early_data_is_sent_with_an_expired_ticket() {
     let early = || Options { early: true, ..Options::default() };
     let (acceptor, connector) = lines(early(), early());
     meet(&acceptor, &connector, None);
@@ -256,7 +256,7 @@ fn nothing_is_said_early_with_a_ticket_whose_time_is_over() {
 }
 
 #[test]
-fn a_server_may_not_take_what_is_said_early() {
+fn a_server_may_reject_early_data() {
     let early = || Options { early: true, ..Options::default() };
     let (acceptor, connector) = lines(early(), early());
     meet(&acceptor, &connector, None);
@@ -276,7 +276,7 @@ fn a_server_may_not_take_what_is_said_early() {
 
 /// A replayed ClientHello with early data is refused.
 #[test]
-fn what_is_said_early_is_heard_once() {
+fn early_data_is_accepted_once() {
     let early = || Options { early: true, ..Options::default() };
     let (acceptor, connector) = lines(early(), early());
     meet(&acceptor, &connector, None);
@@ -301,7 +301,7 @@ fn what_is_said_early_is_heard_once() {
 
 /// A client that could say something early, and does not.
 #[test]
-fn a_handshake_goes_on_without_an_early_word() {
+fn a_handshake_completes_without_early_data() {
     let early = || Options { early: true, ..Options::default() };
     let (acceptor, connector) = lines(early(), early());
     meet(&acceptor, &connector, None);
@@ -317,7 +317,7 @@ fn a_handshake_goes_on_without_an_early_word() {
 
 /// The words, the end of the handshake and more words arrive at once.
 #[test]
-fn what_is_early_ends_with_the_handshake() {
+fn early_data_ends_with_the_handshake() {
     let early = || Options { early: true, ..Options::default() };
     let (acceptor, connector) = lines(early(), early());
     for reads in [false, true] {

@@ -64,7 +64,7 @@ fn with_trust(certificate: &[u8], trust: &[u8]) -> String {
 }
 
 #[test]
-fn authorities_may_say_what_they_are_trusted_for() {
+fn authorities_may_list_their_trusted_purposes() {
     let given = [("verify", "required"), ("ca-file", "ca.pem")];
     // `reject` has the usage `clientAuth` (RFC 5280 section 4.2.1.12).
     let rejecting = b"\x30\x0c\xa0\x0a\x06\x08\x2b\x06\x01\x05\x05\x07\x03\x02";
@@ -171,7 +171,7 @@ fn broken_authorities_and_lists_are_refused() {
 
 /// As in HAProxy, the good files of a directory of authorities count, and the others are warned of.
 #[test]
-fn what_directories_have_beside_authorities_is_told() {
+fn other_files_in_directories_of_authorities_are_reported() {
     let files = files();
     let good = files.0["ca.pem"].clone();
     let files = files.with("d/ca.pem", good).with("d/x.pem", "x").with("e/x.crt", "x");
@@ -223,7 +223,7 @@ fn sessions_go_on() {
 
 /// An error about a client's certificate is not taken for the end of another session.
 #[test]
-fn what_is_ignored_of_one_client_does_not_concern_others() {
+fn errors_ignored_for_one_client_do_not_affect_others() {
     let authority = make(&["ca"], ecdsa(), None);
     // The certificate names an authority that has not signed it.
     let namesake = make(&["ca"], ecdsa(), None);

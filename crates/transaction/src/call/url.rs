@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_refused() {
+    fn malformed_urls_are_refused() {
         for text in [
             "",
             "foo",

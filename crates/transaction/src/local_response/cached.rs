@@ -59,7 +59,7 @@ pub(crate) fn prepare_stale(tx: &mut Transaction, stale: StaleObject, head: Head
 
 /// Prepares the stored response that takes the place of an error of the server, if there is one
 /// (RFC 5861 section 4).
-pub(crate) fn stands_in(tx: &mut Transaction, failure: Failure) -> bool {
+pub(crate) fn replace_error(tx: &mut Transaction, failure: Failure) -> bool {
     // The proxy is the one that refuses a response that it cannot read.
     let causes = [Cause::ServerAbort, Cause::ServerTimeout, Cause::Proxy];
     let of_server = causes.contains(&failure.cause);

@@ -113,7 +113,7 @@ fn made(says: impl Fn(usize) -> usize) -> (usize, bool) {
 }
 
 #[test]
-fn pieces_go_together_up_to_a_size_and_to_one_without_a_word() {
+fn pieces_are_sent_together_up_to_a_size_or_an_empty_piece() {
     assert_eq!(made(|_| BATCH / 4), (4, true));
     assert_eq!(made(|_| 1), (100, false));
     assert_eq!(made(|_| 0), (1, true));

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_tell_what_is_missing_and_where_trailers_begin() {
+    fn chunks_show_missing_bytes_and_the_start_of_trailers() {
         for (input, complete, missing, trailers) in [
             ("2\r\nab\r\n5\r\nc", false, 4, ""),
             ("2\r\nab", false, 0, ""),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_awaited_until_its_end_is_there() {
+    fn a_body_is_awaited_until_its_end_has_arrived() {
         for (kind, input, awaits_more) in [
             (BodyKind::None, "", false),
             (BodyKind::Length(3), "ab", true),

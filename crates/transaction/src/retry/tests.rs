@@ -99,7 +99,7 @@ const LENGTH: &str = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n";
 const CHUNKED: &str = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 #[test]
-fn what_has_not_left_goes_out_again_whatever_it_is() {
+fn unsent_requests_of_any_method_are_sent_again() {
     for method in ["DELETE", "POST", "GET"] {
         let asked = ask(bodiless(method), "", RetryOn::CONNECTION);
         assert_eq!((asked.status, asked.connections), (200, 2), "{method}");
@@ -127,7 +127,7 @@ fn a_body_that_has_not_left_goes_out_again() {
 }
 
 #[test]
-fn what_has_not_left_goes_out_once_where_retries_are_forbidden() {
+fn unsent_requests_are_not_sent_again_where_retries_are_forbidden() {
     for request in [bodiless("DELETE"), format!("{LENGTH}hello")] {
         let asked = ask(request, "", RetryOn::NEVER);
         assert_eq!((asked.status, asked.connections, &asked.body[..]), (0, 1, ""));

@@ -159,19 +159,19 @@ pub(crate) async fn fail(tx: &mut Transaction, failure: Failure) {
     // Bytes of the body that were received and not sent on are no part of the next request.
     tx.space.up.disown(&mut tx.client.input);
     tx.local_body = None;
-    let untold = !tx.client.mux.has_sent_head();
+    let unanswered = !tx.client.mux.has_sent_head();
     if failure.cause == Cause::ClientAbort {
         // The client sends no further request.
         tx.client.mux.close_after_message();
     }
     filters::response_is_replaced(tx);
-    if untold && cached::stands_in(tx, failure) {
+    if unanswered && cached::replace_error(tx, failure) {
         if let Err(failure) = Box::pin(send_stored(tx)).await {
             Box::pin(fail(tx, failure)).await;
         }
         return;
     }
-    if failure.ending != Ending::Close && untold {
+    if failure.ending != Ending::Close && unanswered {
         if let Some(status) = failure.ending.error() {
             local_response::prepare_error(tx, status);
         }

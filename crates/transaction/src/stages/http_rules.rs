@@ -69,7 +69,7 @@ pub(crate) async fn statistics(
             step => return Ok(step),
         };
         let answer = wait::satisfy(tx, WaitingMessage::Request, need).await?;
-        if let Some(step) = heed_request(tx, proxy, &mut at, answer)? {
+        if let Some(step) = apply_request_answer(tx, proxy, &mut at, answer)? {
             return Ok(step);
         }
     }
@@ -126,27 +126,27 @@ fn from_backend(
 ///
 /// # Errors
 /// The asker fails the transaction.
-pub(crate) fn heed_request(
+pub(crate) fn apply_request_answer(
     tx: &mut Transaction,
     proxy: &ProxyRef,
     _: &mut Progress,
     answer: OutsideAnswer,
 ) -> Result<Option<StageOutcome>, Failure> {
-    heed(tx, proxy, RuleSetKind::HttpRequest, answer)
+    apply_answer(tx, proxy, RuleSetKind::HttpRequest, answer)
 }
 
 /// Applies an answer that the rules of a response have waited for.
 ///
 /// # Errors
 /// The asker fails the transaction.
-pub(crate) fn heed_response(
+pub(crate) fn apply_response_answer(
     tx: &mut Transaction,
     _: &ProxyRef,
     at: &mut Progress,
     answer: OutsideAnswer,
 ) -> Result<Option<StageOutcome>, Failure> {
     let proxy = tx.side_ref().clone();
-    match heed(tx, &proxy, RuleSetKind::HttpResponse, answer)? {
+    match apply_answer(tx, &proxy, RuleSetKind::HttpResponse, answer)? {
         Some(StageOutcome::Allow) => {
             (at.proxy, at.place) = (at.proxy + 1, RulePlace::default());
             Ok(None)
@@ -156,7 +156,7 @@ pub(crate) fn heed_response(
 }
 
 /// The outcome that follows from an answer; `None`: the rules go on.
-fn heed(
+fn apply_answer(
     tx: &mut Transaction,
     proxy: &ProxyRef,
     kind: RuleSetKind,

@@ -242,7 +242,7 @@ async fn later<P: StageSubject>(
     proxy: &P,
     Pause { mut at, mut need }: Pause,
 ) -> Result<StageOutcome, Failure> {
-    let Stage { run: Run::Waits(run, heed), scope, .. } = P::STAGES[at.stage] else {
+    let Stage { run: Run::Waits(run, apply_answer), scope, .. } = P::STAGES[at.stage] else {
         return Ok(StageOutcome::Next);
     };
     let waiting = match scope {
@@ -251,7 +251,7 @@ async fn later<P: StageSubject>(
     };
     loop {
         let answer = wait::satisfy(tx, waiting, need).await?;
-        let step = match heed(tx, proxy, &mut at, answer)? {
+        let step = match apply_answer(tx, proxy, &mut at, answer)? {
             Some(step) => step,
             None => run(tx, proxy, &mut at)?,
         };
@@ -336,8 +336,8 @@ pub(crate) async fn answer(
     let front = tx.client.proxy.common.clone();
     let waiting = WaitingMessage::Response(at.body);
     let answer = wait::satisfy(tx, waiting, need).await?;
-    if let Run::Waits(_, heed) = RESPONSE[at.stage].run {
-        match heed(tx, &front, at, answer)? {
+    if let Run::Waits(_, apply_answer) = RESPONSE[at.stage].run {
+        match apply_answer(tx, &front, at, answer)? {
             None => {}
             Some(StageOutcome::Respond(respond)) => return Err(replaced(respond)),
             Some(_) => *at = at.next(at.stage + 1),
@@ -366,7 +366,7 @@ pub(crate) async fn begin_session(tx: &mut Transaction) -> Result<Option<Progres
 ///
 /// # Errors
 /// The asker fails the transaction.
-pub(crate) fn heed_condition<P>(
+pub(crate) fn apply_condition_answer<P>(
     _: &mut Transaction,
     _: &P,
     _: &mut Progress,

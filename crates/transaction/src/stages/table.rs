@@ -10,17 +10,17 @@ use crate::stages::body_for_balance::{await_body, wants_body};
 use crate::stages::cache_validation;
 use crate::stages::fcgi;
 use crate::stages::http_rules;
-use crate::stages::http_rules::{heed_request, heed_response};
+use crate::stages::http_rules::{apply_request_answer, apply_response_answer};
 use crate::stages::response;
 use crate::stages::route;
 use crate::stages::route::{asks_for_statistics, statistics};
 use crate::stages::spoe_events as events;
 use crate::stages::stage::Run::{Later, Now, Waits};
 use crate::stages::stage::{
-    Run, Stage, StageFuture, StageOutcome, StageScope, StageSubject, heed_condition,
+    Run, Stage, StageFuture, StageOutcome, StageScope, StageSubject, apply_condition_answer,
 };
 use crate::stages::tcp_content_rules;
-use crate::stages::tcp_content_rules::heed_response as heed_content;
+use crate::stages::tcp_content_rules::apply_response_answer as apply_content_answer;
 use crate::stages::{rdp_cookie, rewrite, sticking};
 use engine::state::backend::application::application;
 use engine::state::runtime::{Backend, BackendRef, Proxy, ProxyRef, StagePlan};
@@ -60,51 +60,51 @@ use StageScope::{Both, Connected, Enter, Frontend, OtherBackend, Response, Serve
 #[rustfmt::skip]
 pub(crate) const REQUEST: &[Stage<ProxyRef>] = &[
     traced(both_modes(stage(Enter, "backend", always, Now(route::enter))), &trace::ROUTED),
-    both_modes(stage(Frontend, "on-client-session", has_agent, Waits(events::client_session, heed_condition))),
-    both_modes(stage(Frontend, "on-frontend-tcp-request", has_agent, Waits(events::frontend_tcp, heed_condition))),
-    both_modes(stage(OtherBackend, "on-backend-tcp-request", has_agent, Waits(events::backend_tcp, heed_condition))),
+    both_modes(stage(Frontend, "on-client-session", has_agent, Waits(events::client_session, apply_condition_answer))),
+    both_modes(stage(Frontend, "on-frontend-tcp-request", has_agent, Waits(events::frontend_tcp, apply_condition_answer))),
+    both_modes(stage(OtherBackend, "on-backend-tcp-request", has_agent, Waits(events::backend_tcp, apply_condition_answer))),
     both_modes(stage(Both, "tcp-request content", |it| it.rules.content, Later(wanted, content))),
     traced(stage(Frontend, "request", always, Now(route::received)), &trace::REQUEST),
-    stage(Frontend, "monitor-uri", has_monitor, Waits(route::monitor, heed_condition)),
-    stage(Frontend, "on-frontend-http-request", has_agent, Waits(events::frontend_http, heed_condition)),
-    stage(OtherBackend, "on-backend-http-request", has_agent, Waits(events::backend_http, heed_condition)),
+    stage(Frontend, "monitor-uri", has_monitor, Waits(route::monitor, apply_condition_answer)),
+    stage(Frontend, "on-frontend-http-request", has_agent, Waits(events::frontend_http, apply_condition_answer)),
+    stage(OtherBackend, "on-backend-http-request", has_agent, Waits(events::backend_http, apply_condition_answer)),
     stage(Both, "option http-buffer-request", |it| it.settings.buffer_request, Later(lacks_body, buffer)),
-    stage(Both, "http-request", |it| it.rules.request, Waits(http_rules::request, heed_request)),
+    stage(Both, "http-request", |it| it.rules.request, Waits(http_rules::request, apply_request_answer)),
     stage(Both, "stats", |it| it.settings.stats.is_some(), Later(asks_for_statistics, statistics)),
-    stage(Both, "redirect", |it| it.rules.redirect, Waits(http_rules::redirect, heed_request)),
+    stage(Both, "redirect", |it| it.rules.redirect, Waits(http_rules::redirect, apply_request_answer)),
     stage(Frontend, "unique-id-format", |it| it.settings.unique_id.is_some(), Now(rewrite::name)),
     stage(Both, "option http-restrict-req-hdr-names", restricts, Now(rewrite::restrict_names)),
-    both_modes(stage(Frontend, "use_backend", always, Waits(route::choose, heed_condition))),
+    both_modes(stage(Frontend, "use_backend", always, Waits(route::choose, apply_condition_answer))),
 ];
 
 /// The stages that prepare the choice of a server, and those behind the connection to it.
 #[rustfmt::skip]
 pub(crate) const SERVER: &[Stage<BackendRef>] = &[
     stage(Server, "filters: request head", |it| has_filter(&it.proxy), Now(request_head)),
-    both_modes(stage(Server, "use-server", selects, Waits(http_rules::select, heed_condition))),
+    both_modes(stage(Server, "use-server", selects, Waits(http_rules::select, apply_condition_answer))),
     stage(Server, "headers for the server", always, Now(rewrite::request)),
     stage(Server, "cache validation", |it| it.proxy.rules.request, Now(cache_validation::request)),
     both_modes(stage(Server, "persist rdp-cookie", has_rdp_cookie, Now(rdp_cookie::request))),
-    both_modes(stage(Server, "stick match", sticks, Waits(sticking::request, heed_condition))),
+    both_modes(stage(Server, "stick match", sticks, Waits(sticking::request, apply_condition_answer))),
     both_modes(stage(Server, "balance", checks_post, Later(wants_body, await_body))),
     stage(Server, "use-fcgi-app", has_application, Later(wanted, parameters)),
-    both_modes(stage(Connected, "on-server-session", asks, Waits(events::server_session, heed_condition))),
+    both_modes(stage(Connected, "on-server-session", asks, Waits(events::server_session, apply_condition_answer))),
 ];
 
 /// The stages of a response.
 #[rustfmt::skip]
 pub(crate) const RESPONSE: &[Stage<ProxyRef>] = &[
     stage(Response, "cache validation", |it| it.rules.request, Now(cache_validation::response)),
-    both_modes(stage(Response, "on-tcp-response", has_agent, Waits(events::tcp_response, heed_condition))),
+    both_modes(stage(Response, "on-tcp-response", has_agent, Waits(events::tcp_response, apply_condition_answer))),
     traced(stage(Response, "response", always, Now(response::received)), &trace::RESPONSE),
-    both_modes(stage(Response, "tcp-response content", inspects, Waits(tcp_content_rules::response, heed_content))),
-    stage(Response, "on-http-response", has_agent, Waits(events::http_response, heed_condition)),
-    stage(Response, "filters: response begins", has_filter, Waits(response::begins, heed_condition)),
-    stage(Response, "http-response", |it| it.rules.response, Waits(http_rules::response, heed_response)),
-    both_modes(stage(Response, "stick store", stores, Waits(sticking::response, heed_condition))),
+    both_modes(stage(Response, "tcp-response content", inspects, Waits(tcp_content_rules::response, apply_content_answer))),
+    stage(Response, "on-http-response", has_agent, Waits(events::http_response, apply_condition_answer)),
+    stage(Response, "filters: response begins", has_filter, Waits(response::begins, apply_condition_answer)),
+    stage(Response, "http-response", |it| it.rules.response, Waits(http_rules::response, apply_response_answer)),
+    both_modes(stage(Response, "stick store", stores, Waits(sticking::response, apply_condition_answer))),
     stage(Response, "cookie", always, Now(response::cookies)),
-    stage(Response, "filters: response head", may_change_payload, Waits(response::head, heed_condition)),
-    stage(Response, "http-after-response", edits_all, Waits(http_rules::after_response, heed_response)),
+    stage(Response, "filters: response head", may_change_payload, Waits(response::head, apply_condition_answer)),
+    stage(Response, "http-after-response", edits_all, Waits(http_rules::after_response, apply_response_answer)),
 ];
 
 /// The number of the stage of `http-request` rules.

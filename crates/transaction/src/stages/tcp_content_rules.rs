@@ -37,7 +37,7 @@ mod tests;
 ///
 /// # Errors
 /// The rules refuse the client or the server.
-fn look(
+fn evaluate(
     tx: &mut Transaction,
     proxy: &Proxy,
     set: SetOf,
@@ -85,7 +85,7 @@ fn apply_edits(tx: &mut Transaction) {
 }
 
 /// The outcome that follows from an answer; `None`: the rules go on.
-fn heed(
+fn apply_answer(
     tx: &mut Transaction,
     kind: RuleSetKind,
     answer: OutsideAnswer,
@@ -116,13 +116,13 @@ pub(crate) async fn request(
         await_buffer(tx, until).await;
         let complete = gather(tx);
         tx.notes.partial = !complete && until.is_some_and(|until| !until.is_due(thread.tick()));
-        let step = look(tx, proxy, |rules| &rules.tcp_request, &mut at);
+        let step = evaluate(tx, proxy, |rules| &rules.tcp_request, &mut at);
         tx.notes.partial = false;
         match step? {
             StageOutcome::Wait(Need::Bytes) => {}
             StageOutcome::Wait(_) => {
                 let answer = Box::pin(wait::answer(tx, Phase::Request)).await?;
-                match heed(tx, RuleSetKind::TcpRequest, answer)? {
+                match apply_answer(tx, RuleSetKind::TcpRequest, answer)? {
                     None => continue,
                     Some(step) => return Ok(step),
                 }
@@ -233,7 +233,7 @@ fn whole_response(
         let failure = Failure::error(502, Cause::ServerAbort, Phase::Headers);
         return Err(retry::instead_of(tx, RetryOn::EMPTY, failure));
     }
-    match look(tx, proxy, |rules| &rules.tcp_response, &mut at.place)? {
+    match evaluate(tx, proxy, |rules| &rules.tcp_response, &mut at.place)? {
         StageOutcome::Close => {
             if let Some(server) = &mut tx.server {
                 server.mux.close_after_message();
@@ -255,7 +255,7 @@ fn bytes_of_response(
     let span = proxy.settings.timeouts.response_inspection;
     at.until = at.until.or_else(|| span.map(|span| now.plus_ms(span)));
     tx.notes.partial = !complete && at.until.is_some_and(|until| !until.is_due(now));
-    let step = look(tx, proxy, |rules| &rules.tcp_response, &mut at.place);
+    let step = evaluate(tx, proxy, |rules| &rules.tcp_response, &mut at.place);
     tx.notes.partial = false;
     match step? {
         StageOutcome::Close => {
@@ -272,13 +272,13 @@ fn bytes_of_response(
 ///
 /// # Errors
 /// The response is refused.
-pub(crate) fn heed_response(
+pub(crate) fn apply_response_answer(
     tx: &mut Transaction,
     _: &ProxyRef,
     _: &mut Progress,
     answer: OutsideAnswer,
 ) -> Result<Option<StageOutcome>, Failure> {
-    heed(tx, RuleSetKind::TcpResponse, answer)
+    apply_answer(tx, RuleSetKind::TcpResponse, answer)
 }
 
 /// Whether the rules close the server's connection before its response is seen, as in HAProxy: a

@@ -445,7 +445,7 @@ mod tests {
 
     /// Measured on HAProxy with `ss -ltn`.
     #[test]
-    fn as_many_wait_as_may_be_connected_unless_said_otherwise() {
+    fn the_default_backlog_is_the_limit_of_connections() {
         for (global, front, line, expected) in [
             ("", "", "", 4_096),
             ("maxconn 3000", "", "", 3_000),
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_ask_for_what_they_say() {
+    fn options_of_sections_reach_their_sockets() {
         let text = "global\n noreuseport\n tune.rcvbuf.client 20000\n tune.sndbuf.client 30000\n \
                     tune.notsent-lowat.client 40k\n\
                     listen l\n bind :1\n timeout client 1s\n option clitcpka\n clitcpka-cnt 3\n \

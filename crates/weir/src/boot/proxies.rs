@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_what_the_words_ask_for() {
+    fn shards_give_the_number_of_sockets() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let socket = |lines: &str, level: i32, name: i32| {

@@ -228,7 +228,7 @@ fn memory_debugging_is_checked_and_noted() {
 }
 
 #[test]
-fn what_has_no_effect_is_noted() {
+fn flags_without_effect_are_noted() {
     let options = ok("-de -dp -dG -f a");
     assert_eq!(options.notes.len(), 3);
     assert!(options.notes.iter().all(|note| note.contains(" has no effect: ")));

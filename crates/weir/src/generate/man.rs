@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_have_what_the_tables_have() {
+    fn manual_pages_contain_all_table_entries() {
         let page = command();
         assert!(
             page.contains(

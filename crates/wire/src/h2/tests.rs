@@ -38,7 +38,7 @@ fn with(more: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static st
 }
 
 #[test]
-fn a_request_becomes_what_http1_would_say() {
+fn a_request_becomes_its_http1_equivalent() {
     let crumbs = [("cookie", "a=b"), ("x-y", " z "), ("host", "other"), ("cookie", "c=d")];
     let (head, announced) = read(&with(&crumbs)).unwrap();
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Many certificates quickly: few are made, the others are the same with another host name. Their
-//! signatures are not true, which no server looks at.
+//! Many certificates quickly: few are generated, and the others are copies with another host name.
+//! Their signatures are not true, which no server looks at.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -23,7 +23,8 @@ const FLAGS: &[args::Flag] =
 /// Each run's proxy takes the next port.
 const FIRST_PORT: u16 = 18951;
 
-/// The origins of the client that behaves, which need not wait for the other one, and of slow ones.
+/// The origin of the measured client, and that of slow clients, so that the first does not wait for
+/// the second.
 const ORIGIN: u16 = 19021;
 const SLOW_ORIGIN: u16 = 19022;
 

@@ -163,7 +163,7 @@ mod tests {
 "#;
 
     #[test]
-    fn a_test_says_what_its_helpers_say() {
+    fn a_test_includes_the_text_of_its_helpers() {
         let source = Source::parse(FILE, Path::new("a.rs"));
         assert_eq!(source.tests().collect::<Vec<_>>(), ["walks", "alone"]);
         assert!(source.has("none") && source.has("ONE") && !source.has("x"));

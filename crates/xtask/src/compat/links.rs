@@ -200,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_passes() {
-        let tests = "class\tname\ttest\noption\ttcpka\tHERE::what_is_right_passes\n";
+    fn valid_links_pass() {
+        let tests = "class\tname\ttest\noption\ttcpka\tHERE::valid_links_pass\n";
         assert_eq!(faults(tests, "# names\noption\txyzzy\n"), [""; 0]);
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
-        let good = "option\ttcpka\tHERE::what_is_wrong_is_told\n";
+    fn invalid_links_are_reported() {
+        let good = "option\ttcpka\tHERE::invalid_links_are_reported\n";
         for (tests, untested, fault) in [
             ("", "option\ttcpka\n", "option xyzzy: works, but"),
             (good, "option\ttcpka\noption\txyzzy\n", "option tcpka: has a test"),

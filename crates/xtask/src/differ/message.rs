@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_told_apart() {
+    fn bodies_of_different_framing_are_distinguished() {
         let answers = "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n\
             HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nx: y\r\n\r\n\
             HTTP/1.0 200 OK\r\n\r\nrest";

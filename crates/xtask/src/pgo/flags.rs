@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compilers_are_told_apart() {
+    fn compilers_are_distinguished() {
         assert!(names_gcc(
             b"cc (Debian 12.2.0-14) 12.2.0\nCopyright (C) 2022 Free Software Foundation"
         ));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_used() {
+    fn recorded_profiles_are_used() {
         let flags = Flags {
             file: "f".into(),
             runs: "/t/rust".into(),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn http_checks_speak_fastcgi() {
+fn http_checks_use_fastcgi() {
     for (status, check) in [("200 OK", "L7OK"), ("500 Down", "L7STS")] {
         let output = format!("Status: {status}\r\nContent-Type: a\r\n\r\nup");
         let (app, log) = (Responder::answering(output), LogReceiver::new());
@@ -37,7 +37,7 @@ fn http_checks_speak_fastcgi() {
 }
 
 #[test]
-fn a_step_may_speak_fastcgi_by_itself() {
+fn a_step_of_a_check_may_use_fastcgi() {
     let (app, log) = (Responder::answering(HELLO), LogReceiver::new());
     let back = "    use-fcgi-app php\n    option httpchk\n    http-check connect proto fcgi\n    \
                 http-check send meth GET uri /ping.php\n    http-check expect string hello\n    \

@@ -77,7 +77,7 @@ fn the_capacity_of_an_application_is_asked_for() {
 }
 
 #[test]
-fn a_request_is_aborted_when_its_client_or_the_time_is_gone() {
+fn a_request_is_aborted_when_its_client_leaves_or_its_time_is_over() {
     for timeout in [false, true] {
         let app = Responder::new(|conn| while conn.request().is_some() {});
         let log = LogReceiver::new();

@@ -107,7 +107,7 @@ fn objects_are_removed_by_url_by_prefix_and_all() {
 }
 
 #[test]
-fn mistakes_in_commands_about_caches_are_told() {
+fn mistakes_in_commands_about_caches_are_reported() {
     let bench = bench();
     store(&bench, "/a", 10);
     let usage = "Required arguments: <cache> [key <url>|prefix <prefix>]\n\n";

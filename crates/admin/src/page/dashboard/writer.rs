@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commas_stand_between() {
+    fn commas_separate_values() {
         let mut json = Json::default();
         json.object(|json| {
             json.key("a").plain(1);

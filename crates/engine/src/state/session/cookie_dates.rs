@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_changed_is_sent_again() {
+    fn only_changed_dates_are_sent_again() {
         let now = 1_000_000;
         let at = |last: u32, first: u32| Dates { last: last >> 2, first: first >> 2 };
         assert_eq!(at(0, 0).refreshed(&cookie(100, 0), now), Some(at(now, 0)));

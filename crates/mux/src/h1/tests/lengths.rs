@@ -72,7 +72,7 @@ fn a_body_is_announced_once_with_its_length() {
 }
 
 #[test]
-fn a_response_without_a_body_says_so() {
+fn a_response_without_a_body_announces_length_zero() {
     let fields = &[("content-length", "5"), ("transfer-encoding", "chunked")];
     assert_eq!(sent(Side::Client, BodyKind::None, fields), ["content-length: 0"]);
     assert_eq!(sent(Side::Client, BodyKind::UntilClose, fields), ["connection: close"]);

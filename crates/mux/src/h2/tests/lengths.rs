@@ -31,7 +31,7 @@ fn one(length: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn requests_announce_what_they_have() {
+fn requests_announce_their_length() {
     for lengths in [&["5"][..], &["0", "5"], &["x"], &[]] {
         assert_eq!(request(BodyKind::None, lengths), NOTHING, "{lengths:?}");
         assert_eq!(request(BodyKind::Chunked, lengths), NOTHING, "{lengths:?}");
@@ -41,7 +41,7 @@ fn requests_announce_what_they_have() {
 }
 
 #[test]
-fn responses_announce_what_they_have() {
+fn responses_announce_their_length() {
     for lengths in [&["5"][..], &["3", "5"], &["x"], &[]] {
         for (body, expected) in [
             (BodyKind::None, one("0")),

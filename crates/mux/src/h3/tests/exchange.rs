@@ -169,7 +169,7 @@ fn a_blocked_section_waits_for_its_entries() {
 }
 
 #[test]
-fn cancelled_requests_are_told_to_the_peers_encoder() {
+fn cancelled_requests_send_stream_cancellation_to_the_encoder() {
     let mut conn = greeted();
     conn.open_request(4);
     conn.receive(4, &frame(1, &[2, 0, 0x80])).unwrap();

@@ -28,7 +28,7 @@ fn hears(state: &mut TraceState, event: Event) -> bool {
 }
 
 #[test]
-fn nothing_is_heard_before_the_start_and_after_the_stop() {
+fn no_event_is_reported_before_the_start_and_after_the_stop() {
     let mut state = TraceState::new(Source::Stream);
     state.start = Event::New.bit();
     assert!(!hears(&mut state, Event::New), "events start nothing that was stopped");
@@ -39,7 +39,7 @@ fn nothing_is_heard_before_the_start_and_after_the_stop() {
 }
 
 #[test]
-fn levels_and_events_choose_what_is_told() {
+fn levels_and_events_select_reports() {
     let mut state = running();
     state.level = Level::User;
     let place = place(1, None);
@@ -69,7 +69,7 @@ fn events_start_pause_and_stop() {
 }
 
 #[test]
-fn what_is_not_told_starts_and_stops_still() {
+fn unreported_events_start_and_stop_a_trace() {
     let mut state = running();
     state.level = Level::User;
     state.enter(Phase::Waiting);
@@ -111,7 +111,7 @@ fn a_place_that_is_not_known_yet_is_waited_for() {
 }
 
 #[test]
-fn a_pause_gives_up_what_it_sticks_to() {
+fn a_pause_unlocks_the_trace() {
     let mut state = running();
     state.lock_on(Criterion::Session);
     (state.start, state.pause) = (Event::New.bit(), Event::End.bit());
@@ -153,7 +153,7 @@ fn every_criterion_tells_places_apart() {
 }
 
 #[test]
-fn only_what_runs_or_waits_has_trace_points_look() {
+fn trace_points_are_active_only_for_running_or_waiting_traces() {
     let traces = Traces::default();
     assert!(!traces.any());
     traces.with(Source::H1, |state| state.enter(Phase::Waiting));
@@ -173,7 +173,7 @@ fn only_what_runs_or_waits_has_trace_points_look() {
 }
 
 #[test]
-fn names_are_told_apart() {
+fn names_of_events_are_unique() {
     for source in Source::ALL {
         assert_eq!(Source::find(source.name()), Some(source));
         let events = source.events();

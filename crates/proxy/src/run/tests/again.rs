@@ -194,7 +194,7 @@ fn ask(asked: Asked) -> (Vec<u16>, usize) {
 }
 
 #[test]
-fn what_changes_nothing_goes_out_again_when_its_kept_connection_ends() {
+fn safe_requests_are_sent_again_when_a_kept_connection_ends() {
     let closes: &[&[Deed]] = &[&[Answer, Close], &[Answer]];
     let leaves: &[&[Deed]] = &[&[Answer, LeaveWithIt], &[Answer]];
     for script in [closes, leaves] {
@@ -211,7 +211,7 @@ fn what_changes_nothing_goes_out_again_when_its_kept_connection_ends() {
 }
 
 #[test]
-fn what_could_do_harm_twice_does_not() {
+fn unsafe_requests_are_not_sent_twice() {
     for requests in [&[("GET", 0), ("POST", 0)], &[("GET", 0), ("POST", 9)]] {
         let told = ask(Asked { requests, ..USUAL });
         assert_eq!(told, (vec![200, 0], 1), "{requests:?}");
@@ -240,7 +240,7 @@ fn retries_have_an_end_and_can_be_forbidden() {
 }
 
 #[test]
-fn what_a_server_has_not_looked_at_goes_out_again_whatever_it_is() {
+fn unprocessed_requests_of_any_method_are_sent_again() {
     let refuses: &[&[Deed]] = &[&[Refuse], &[Answer, Refuse], &[Answer; 9]];
     let leaves: &[&[Deed]] = &[&[Leave], &[Answer, Leave], &[Answer; 9]];
     for script in [refuses, leaves] {
@@ -298,7 +298,7 @@ fn a_body_larger_than_a_buffer_is_sent_once() {
 /// A request that is sent again does not wait for a connection made before its own failed, even if
 /// that one still waits for the server's SETTINGS.
 #[test]
-fn a_connection_that_stands_is_not_waited_for() {
+fn an_established_connection_is_used_without_a_wait() {
     let both = Barrier::new(2);
     let origin = Origin::new(move |stream, number| {
         let mut peer = match number {
@@ -360,7 +360,7 @@ fn a_connection_that_stands_is_not_waited_for() {
 
 /// Bytes that the connection's task has written wait for the end of the turn.
 #[test]
-fn what_has_not_left_goes_out_again_whatever_it_is() {
+fn unsent_requests_of_any_method_are_sent_again() {
     for method in ["DELETE", "POST"] {
         let (first, ends) = std::sync::mpsc::channel();
         let first = std::sync::Mutex::new(first);

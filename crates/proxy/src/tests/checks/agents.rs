@@ -207,7 +207,7 @@ fn agent_and_checks_have_to_agree() {
 }
 
 #[test]
-fn agents_are_told_something_and_can_be_left_alone() {
+fn agents_get_agent_send_and_can_be_disabled() {
     let heard = Arc::<Mutex<Vec<u8>>>::default();
     let record = heard.clone();
     let origin = Origin::new(move |mut stream, _| {

@@ -153,7 +153,7 @@ fn tcp_checks_end_as_scripted() {
 }
 
 #[test]
-fn steps_that_cannot_connect_say_where() {
+fn steps_that_cannot_connect_report_their_place() {
     let nobody = testing::nobody();
     let refused = |lines: &str| outcome(tcp(lines), nobody, 20_000);
     let at = |place: &str| format!("L4CON Connection refused at {place}");
@@ -168,7 +168,7 @@ fn steps_that_cannot_connect_say_where() {
 }
 
 #[test]
-fn what_a_script_sends_arrives() {
+fn bytes_that_a_script_sends_arrive() {
     let (origin, heard) = server(&[Send(b"x"), Hold]);
     let port = origin.address.port();
     let lines = format!(

@@ -66,7 +66,7 @@ fn rules_track_count_and_tag() {
 }
 
 #[test]
-fn what_the_session_tracks_goes_before() {
+fn counters_tracked_by_the_session_have_precedence() {
     let mut tx = transaction();
     run(TcpConnection, &["track-sc0 src table ips"], &mut tx);
     run(HttpRequest, &["track-sc0 path table arrays", "sc-inc-gpc0(0)"], &mut tx);
@@ -78,7 +78,7 @@ fn what_the_session_tracks_goes_before() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     #[rustfmt::skip]
     let cases: &[(RuleSetKind, &str, usize, &str)] = &[
         (HttpRequest, "track-sc0", 0, "missing fetch method"), (HttpRequest, "track-sc0 src table", 2, "missing table name"),
@@ -120,7 +120,7 @@ fn stick_rules_take_keys() {
 }
 
 #[test]
-fn stick_mistakes_are_told() {
+fn mistakes_in_stick_rules_are_reported() {
     for (line, expected) in [
         ("", "'stick' expects 'on', 'match', or 'store'."),
         ("foo", "'stick' expects 'on', 'match', or 'store'."),

@@ -109,6 +109,6 @@ pub(crate) const CASES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_fetch_asks_what_its_name_says() {
+fn every_tls_fetch_reads_its_own_fact() {
     World::full().holds(CASES);
 }

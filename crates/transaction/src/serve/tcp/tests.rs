@@ -72,7 +72,7 @@ fn a_half_close_is_passed_on_both_ways() {
 }
 
 #[test]
-fn a_server_may_speak_first() {
+fn a_server_may_send_first() {
     let origin = Origin::new(|mut stream, _| stream.write_all(b"220 ready\r\n").unwrap());
     let (received, line) = session(vec![testing::server(1, origin.address)], |_| {}, |_| {});
     assert_eq!(received, b"220 ready\r\n");
@@ -144,7 +144,7 @@ fn a_refused_connection_is_tried_again_after_a_pause() {
 }
 
 #[test]
-fn redispatch_goes_to_another_server_at_once_with_what_the_client_said() {
+fn redispatch_goes_to_another_server_at_once_with_the_clients_bytes() {
     let origin = Origin::echo();
     let servers = vec![testing::server(1, testing::nobody()), testing::server(2, origin.address)];
     let change = |proxy: &mut ProxySection| {

@@ -46,7 +46,7 @@ const FIELDS: &[(&str, Option<&str>, &str)] = &[
 ];
 
 #[test]
-fn a_cookie_is_found_and_cut_wherever_it_stands() {
+fn a_cookie_is_found_and_cut_at_any_position() {
     for (field, value, rest) in FIELDS {
         let found = values(field.as_bytes(), b"SRV").next();
         assert_eq!(found, value.map(str::as_bytes), "{field}");
@@ -87,7 +87,7 @@ fn the_server_gets_its_own_cookie_without_prefix_or_blanks() {
 }
 
 #[test]
-fn what_a_server_sets_is_found_and_replaced() {
+fn cookies_that_a_server_sets_are_found_and_replaced() {
     for (text, listed, [drop, value, prefix]) in [
         ("SRV=x", false, ["", "SRV=A", "SRV=A~x"]),
         ("SRV = x ; path=/", false, ["", "SRV=A ; path=/", "SRV=A~x ; path=/"]),

@@ -11,7 +11,7 @@ fn request(cookie: &str) -> Head {
 }
 
 #[test]
-fn the_client_is_added_unless_excepted_or_there() {
+fn forwardfor_adds_the_client_unless_excepted_or_present() {
     let option = |except, if_none| ForwardFor { except, header: "x-forwarded-for".into(), if_none };
     let client: IpAddr = "192.0.2.7".parse().unwrap();
     let added =
@@ -44,7 +44,7 @@ fn networks() {
 }
 
 #[test]
-fn what_a_response_may_ask_of_its_request_is_noted_before_the_request_goes() {
+fn data_of_the_request_that_response_rules_read_is_kept() {
     use settings::Mode;
     use std::io::Write as _;
     use testing::{Origin, World, client, listen, log_format, read_head, rules, server};

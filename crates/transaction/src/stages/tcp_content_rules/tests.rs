@@ -206,7 +206,7 @@ fn a_servers_first_words_can_be_refused() {
 }
 
 #[test]
-fn a_response_can_be_refused_without_a_word() {
+fn a_response_can_be_refused_without_an_error_response() {
     let origin = Origin::answering("HTTP/1.1 404 No\r\ncontent-length: 2\r\n\r\nhi");
     let (proxy, address) =
         listen(Mode::Http, &["tcp-response content reject if { status 404 }"], &origin);
@@ -216,7 +216,7 @@ fn a_response_can_be_refused_without_a_word() {
 }
 
 #[test]
-fn what_inherited_rules_allow_is_allowed() {
+fn an_accept_of_inherited_rules_is_final() {
     let origin = Origin::echo();
     let (mut proxy, address) = listen(
         Mode::Http,

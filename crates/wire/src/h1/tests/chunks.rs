@@ -135,7 +135,7 @@ fn chunk_size_lines() {
 }
 
 #[test]
-fn a_full_sink_says_so() {
+fn a_full_sink_returns_an_error() {
     let mut buffer = [0; 4];
     let mut sink = SliceSink::new(&mut buffer);
     sink.put(b"abc");
