@@ -26,6 +26,27 @@ pub(crate) fn message(class: &str, name: &str, shown: &str) -> String {
     format!("'{shown}' {PHRASE}: {versions}, Weir not yet{instead}")
 }
 
+/// Words before a quoted name in messages of the language about unknown names, and the class of
+/// that name.
+const UNKNOWN: [(&str, &str); 3] = [
+    ("unknown fetch method '", "fetch"),
+    ("unknown converter '", "converter"),
+    ("but got '", "action"),
+];
+
+/// A message of the language, which says of an unknown name that a later version has it.
+pub(crate) fn explained(message: String) -> String {
+    let found = UNKNOWN.iter().find_map(|(before, class)| {
+        let (_, rest) = message.split_once(before)?;
+        let name = rest.split(['\'', '(']).next()?;
+        contains(class, name).then(|| self::message(class, name, name))
+    });
+    match found {
+        Some(later) => format!("{} : {later}", message.trim_end_matches('.')),
+        None => message,
+    }
+}
+
 /// The first version that has a name, and what to write instead.
 fn note(class: &str, name: &str) -> Option<(&'static str, &'static str)> {
     let lines = NOTES.lines().filter(|line| !line.starts_with('#'));
@@ -48,6 +69,24 @@ mod tests {
         );
         let unknown = message("proxy", "filter-sequence", "filter-sequence");
         assert!(unknown.ends_with("HAProxy 3.5 has it, Weir not yet"), "{unknown}");
+    }
+
+    #[test]
+    fn unknown_names_of_expressions_and_actions_are_explained() {
+        for (message, name) in [
+            ("unknown fetch method 'acl' in ACL expression 'acl(a,b)'", "acl"),
+            (
+                "failed to parse sample expression <src,ip.ver> : unknown converter 'ip.ver'",
+                "ip.ver",
+            ),
+        ] {
+            let text = explained(message.to_owned());
+            let expected =
+                format!("{message} : '{name}' is a keyword of later versions: HAProxy 3.5 has it");
+            assert!(text.starts_with(&expected), "{text}");
+        }
+        let other = "unknown fetch method 'srcx'; did you mean 'src' maybe ?";
+        assert_eq!(explained(other.to_owned()), other);
     }
 
     #[test]

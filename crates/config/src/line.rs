@@ -1,5 +1,6 @@
 //! A line cut into words: its arguments, and faults that point at a word.
 use crate::diag::{Diagnostic, Place, Severity};
+use crate::later;
 use crate::lex::Word;
 use std::cell::RefCell;
 use std::fmt;
@@ -79,7 +80,7 @@ impl Line<'_> {
             column: start as u32 + 1,
             len: (end.max(start + 1) - start) as u32,
             area: fault.area.or_else(|| crate::area::of_message(&fault.message)),
-            message: fault.message,
+            message: later::explained(fault.message),
             suggestion: fault.suggestion,
             source: Some(self.raw.to_owned()),
         }

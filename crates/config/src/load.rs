@@ -6,7 +6,7 @@ use crate::dump::Listing;
 use crate::model::Model;
 use crate::section::SECTIONS;
 use crate::source::Source;
-use crate::{blame_column, build, reader};
+use crate::{blame_column, build, reader, traps};
 
 /// The result of loading.
 #[derive(Debug)]
@@ -81,6 +81,7 @@ pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
     }
     let model = build::model(draft, &mut cx);
     blame_column::find(&mut cx.diagnostics, sources);
+    traps::explain_variables(&mut cx.diagnostics);
     Loaded { model, diagnostics: cx.diagnostics }
 }
 

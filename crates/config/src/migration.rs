@@ -8,7 +8,7 @@ const SHOWN: usize = 20;
 
 /// Why a message matters for a migration.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Group {
+enum MigrationGroup {
     /// A keyword of HAProxy 2.7 that is not implemented yet.
     Missing,
     /// A keyword of a later version of HAProxy.
@@ -20,18 +20,19 @@ enum Group {
 }
 
 /// Every group, in the order of the summary, with its title.
-const GROUPS: &[(Group, &str)] = &[
-    (Group::Missing, "not in Weir yet"),
-    (Group::Later, "words of later versions of HAProxy"),
-    (Group::Mistake, "errors of the configuration itself"),
-    (Group::Idle, "without effect here, can be dropped"),
+const GROUPS: &[(MigrationGroup, &str)] = &[
+    (MigrationGroup::Missing, "not in Weir yet"),
+    (MigrationGroup::Later, "words of later versions of HAProxy"),
+    (MigrationGroup::Mistake, "errors of the configuration itself"),
+    (MigrationGroup::Idle, "without effect here, can be dropped"),
 ];
 
-/// The lines about a configuration that has errors of several kinds, or keywords to drop; empty if the messages
-/// themselves say it all.
+/// The lines about a configuration that has errors of several kinds, or keywords to drop; empty if
+/// the messages themselves say it all.
 pub fn summary(diagnostics: &Diagnostics, pid: u32) -> String {
     let of = |group| diagnostics.iter().filter(move |it| self::group(it) == Some(group));
-    let migrates = [Group::Missing, Group::Later, Group::Idle].map(|it| of(it).count());
+    let migrates = [MigrationGroup::Missing, MigrationGroup::Later, MigrationGroup::Idle]
+        .map(|it| of(it).count());
     if migrates == [0; 3] {
         return String::new();
     }
@@ -55,13 +56,13 @@ pub fn summary(diagnostics: &Diagnostics, pid: u32) -> String {
     render::line(Severity::Notice, pid, &text)
 }
 
-fn group(diagnostic: &Diagnostic) -> Option<Group> {
+fn group(diagnostic: &Diagnostic) -> Option<MigrationGroup> {
     let has = |phrase| diagnostic.message.contains(phrase);
     match diagnostic.severity {
-        Severity::Alert if has(later::PHRASE) => Some(Group::Later),
-        Severity::Alert if has("not implemented yet") => Some(Group::Missing),
-        Severity::Alert => Some(Group::Mistake),
-        Severity::Warning if has(" has no effect: ") => Some(Group::Idle),
+        Severity::Alert if has(later::PHRASE) => Some(MigrationGroup::Later),
+        Severity::Alert if has("not implemented yet") => Some(MigrationGroup::Missing),
+        Severity::Alert => Some(MigrationGroup::Mistake),
+        Severity::Warning if has(" has no effect: ") => Some(MigrationGroup::Idle),
         _ => None,
     }
 }
@@ -71,11 +72,11 @@ fn short(diagnostic: &Diagnostic) -> String {
     let place = diagnostic.place.as_ref().map_or(String::new(), |place| format!("{place} "));
     let message = render::printable(&diagnostic.message);
     let brief = match group(diagnostic) {
-        Some(Group::Later) => short_later(&message),
-        Some(Group::Missing | Group::Idle) => quoted(&message),
+        Some(MigrationGroup::Later) => short_later(&message),
+        Some(MigrationGroup::Missing | MigrationGroup::Idle) => quoted(&message),
         _ => message.lines().next().unwrap_or_default().to_owned(),
     };
-    match diagnostic.area.filter(|_| group(diagnostic) == Some(Group::Missing)) {
+    match diagnostic.area.filter(|_| group(diagnostic) == Some(MigrationGroup::Missing)) {
         Some(area) => format!("{place}{brief} ({area})"),
         None => format!("{place}{brief}"),
     }
@@ -88,11 +89,12 @@ fn quoted(message: &str) -> String {
 
 /// The keyword of a later version, that version, and what to write instead.
 fn short_later(message: &str) -> String {
-    let (_, rest) = message.split_once(later::PHRASE).unwrap_or_default();
+    let (before, rest) = message.split_once(later::PHRASE).unwrap_or_default();
+    let name = before.trim_end().trim_end_matches('\'').rsplit('\'').next().unwrap_or_default();
     let (versions, instead) = rest.split_once(", Weir not yet").unwrap_or((rest, ""));
     let versions = versions.trim_start_matches(": ");
     let versions = versions.trim_end_matches(" have it").trim_end_matches(" has it");
-    format!("{} ({versions}){instead}", quoted(message))
+    format!("'{name}' ({versions}){instead}")
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! Traps of text files: what an editor or another program left in a configuration, named as what it is.
+use crate::diag::{Diagnostics, Severity};
 use std::borrow::Cow;
 
 /// Beginnings of files that are no text, with their names.
@@ -68,7 +69,8 @@ const REMAINS: &[(&str, &str)] = &[
     ("; ", "a comment in another language: comments begin with #"),
 ];
 
-/// The probable reason why a line was not understood: the column in bytes, from 0, its length, and the text.
+/// The probable reason why a line was not understood: the column in bytes, from 0, its length, and
+/// the text.
 pub(crate) fn of_line(line: &str) -> Option<(usize, usize, String)> {
     let text = line.trim_end_matches(['\r', '\n']);
     let (indent, trimmed) = (text.len() - text.trim_start().len(), text.trim_start());
@@ -94,6 +96,17 @@ pub(crate) fn of_line(line: &str) -> Option<(usize, usize, String)> {
         let text = "sections have no braces and lines no semicolon: this is the language of another program.";
         (indent + trimmed.len() - 1, 1, text.to_owned())
     })
+}
+
+/// Adds to messages about a name with a variable in it that it was not expanded.
+pub(crate) fn explain_variables(diagnostics: &mut Diagnostics) {
+    for diagnostic in diagnostics.iter_mut().filter(|it| it.severity == Severity::Alert) {
+        if diagnostic.message.contains("'$") {
+            let end = diagnostic.message.trim_end_matches('.').len();
+            diagnostic.message.truncate(end);
+            diagnostic.message.push_str(" (variables are expanded between double quotes alone).");
+        }
+    }
 }
 
 fn lookalike(letter: char) -> Option<&'static (char, &'static str, &'static str)> {
@@ -132,7 +145,7 @@ mod tests {
         for (line, at, word) in [
             ("  maxconn\u{a0}100", 9, "no-break space (U+00A0) here: write a space"),
             ("log “x”", 4, "quotation mark"),
-            ("<<<<<<< HEAD", 0, "merge conflict"),
+            ("\u{3c}<<<<<< HEAD", 0, "merge conflict"),
             ("  maxconn {{ n }}", 10, "template"),
             ("  log a \\", 8, "does not continue"),
             ("http {", 5, "braces"),

@@ -181,7 +181,7 @@ fn a_line_that_is_not_understood_is_explained_by_what_another_program_left_in_it
     for (text, at, explanation) in [
         ("global\n maxconn\u{a0}100\n", 9, "no-break space"),
         ("global\n maxconn \u{201c}100\u{201d}\n", 10, "quotation mark"),
-        ("<<<<<<< HEAD\nglobal\n", 1, "merge conflict"),
+        ("\u{3c}<<<<<< HEAD\nglobal\n", 1, "merge conflict"),
         ("global\n log /dev/log local0 \\\n", 22, "does not continue"),
     ] {
         let loaded = loaded(text);
@@ -196,4 +196,15 @@ fn a_line_that_is_not_understood_is_explained_by_what_another_program_left_in_it
         loaded.diagnostics.of(Severity::Notice).map(|it| &*it.message).collect();
     assert!(!notices.iter().any(|it| it.contains("quotation mark")), "{notices:?}");
     assert_eq!(notices, [""; 0]);
+}
+
+#[test]
+fn a_variable_that_was_not_expanded_is_explained() {
+    let loaded = loaded("listen l\n bind :1 ssl crt ${NOWHERE}/a.pem\n");
+    let alert = loaded.diagnostics.of(Severity::Alert).next().expect("an alert");
+    assert!(
+        alert.message.ends_with("(variables are expanded between double quotes alone)."),
+        "{}",
+        alert.message
+    );
 }
