@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::failure::{self, Outcome};
 use crate::steps::{self, Steps};
-use crate::{args, clock, compat, differ, tools, workspace};
+use crate::{args, clock, compat, differ, package, tools, workspace};
 
 pub(crate) const HELP: &str = "\
 usage: cargo xtask soak [--times N] [--from N] [--only PART[,PART]]
@@ -21,6 +21,7 @@ The tests that are too long for every change, on inputs that no run before has s
             (crates/parser-properties)
   property  the property tests of all other crates, 2,000 cases each
   differ    2,000 exchanges through HAProxy and weir, compared (needs Debian's haproxy)
+  package   the Debian package, from installation to removal, under a booted systemd (needs root)
   prove     every name that works, accepted and ignored: its test has to fail (cargo xtask compat)
 
   --times  so many times as much (1)
@@ -50,6 +51,7 @@ const PARTS: &[Part] = &[
     ("fuzz", fuzz),
     ("property", property),
     ("differ", compare),
+    ("package", package),
     ("prove", |_, _| compat::run(&["--prove".to_owned()])),
 ];
 
@@ -118,6 +120,11 @@ fn compare(_: &Path, amount: &Amount) -> Outcome {
     differ::run(&words.map(str::to_owned))
 }
 
+fn package(root: &Path, _: &Amount) -> Outcome {
+    let program = workspace::debug_binary(root)?;
+    package::run(&["--check", "--program", &program.display().to_string()].map(str::to_owned))
+}
+
 fn cargo(root: &Path, arguments: &[&str], set: impl FnOnce(&mut Command)) -> Outcome {
     let mut command = workspace::cargo(root, arguments);
     set(&mut command);
@@ -134,7 +141,7 @@ mod tests {
         let names = |only| -> Outcome<Vec<&str>> {
             Ok(chosen(only)?.into_iter().map(|(name, _)| *name).collect())
         };
-        let all = ["day", "peers", "quic", "fuzz", "property", "differ", "prove"];
+        let all = ["day", "peers", "quic", "fuzz", "property", "differ", "package", "prove"];
         assert_eq!(names(None).unwrap(), all);
         assert_eq!(names(Some("differ,day")).unwrap(), ["day", "differ"]);
         assert!(names(Some("day,night")).is_err());

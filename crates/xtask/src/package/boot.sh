@@ -30,20 +30,20 @@ ip link set lo up
 
 # Of the services of this system, none starts.
 rm -f etc/systemd/system/*.wants/*
-mkdir root/trial
-cp "$place/trial.sh" "$place/weir.deb" root/trial
+mkdir -p opt/trial
+cp "$place/trial.sh" "$place/weir.deb" opt/trial
 touch "$place/result"
-touch root/trial/result
-mount --bind "$place/result" root/trial/result
-mkdir root/trial/upper
-mount --bind "$root/upper" root/trial/upper
+touch opt/trial/result
+mount --bind "$place/result" opt/trial/result
+mkdir opt/trial/upper
+mount --bind "$root/upper" opt/trial/upper
 cat >etc/systemd/system/trial.service <<'UNIT'
 [Unit]
 Description=trial of a package
 After=basic.target systemd-journald.service
 [Service]
 Type=oneshot
-ExecStart=/bin/bash /root/trial/trial.sh
+ExecStart=/bin/bash /opt/trial/trial.sh
 ExecStopPost=/bin/systemctl --no-block exit 0
 TimeoutStartSec=200
 UNIT

@@ -6,34 +6,36 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{PackageBuild, at, bytes_of};
+use super::{PackageBuild, at, bytes_of, components};
 use crate::failure::{self, Outcome};
 
 /// The origin of a file's content.
-enum Origin {
+enum ContentOrigin {
     /// The program itself.
     Program,
     /// A document that the program writes with `--generate`.
     Generated(&'static str),
     /// A file of the repository.
     Copied(&'static str),
+    /// A document about the crates that the program consists of.
+    Listed(fn(&PackageBuild) -> Outcome<Vec<u8>>),
 }
 
-use Origin::{Copied, Generated, Program};
+use ContentOrigin::{Copied, Generated, Listed, Program};
 
 /// One file of a package; a path that ends with `.gz` is compressed.
 struct PackagedFile {
     /// Below the root of the file system.
     path: &'static str,
     mode: u32,
-    origin: Origin,
+    origin: ContentOrigin,
 }
 
-const fn file(path: &'static str, origin: Origin) -> PackagedFile {
+const fn file(path: &'static str, origin: ContentOrigin) -> PackagedFile {
     PackagedFile { path, mode: 0o644, origin }
 }
 
-const fn executable(path: &'static str, origin: Origin) -> PackagedFile {
+const fn executable(path: &'static str, origin: ContentOrigin) -> PackagedFile {
     PackagedFile { path, mode: 0o755, origin }
 }
 
@@ -56,6 +58,8 @@ const FILES: &[PackagedFile] = &[
     file("usr/share/doc/weir/copyright", Copied("contrib/debian/copyright")),
     file("usr/share/doc/weir/LICENSE-MIT", Copied("LICENSE-MIT")),
     file("usr/share/doc/weir/LICENSE-APACHE", Copied("LICENSE-APACHE")),
+    file("usr/share/doc/weir/sbom.cdx.json", Listed(components::bill_of_materials)),
+    file("usr/share/doc/weir/third-party-licences.gz", Listed(components::licences)),
     file("usr/share/doc/weir/changelog.gz", Copied("CHANGELOG.md")),
     file("usr/share/doc/weir/README.md", Copied("README.md")),
     file("usr/share/doc/weir/differences.md", Copied("docs/differences.md")),
@@ -97,10 +101,11 @@ fn readable_directories(below: &Path) -> Outcome {
     Ok(())
 }
 
-fn content(build: &PackageBuild, origin: &Origin) -> Outcome<Vec<u8>> {
+fn content(build: &PackageBuild, origin: &ContentOrigin) -> Outcome<Vec<u8>> {
     match origin {
         Program => stripped(build),
         Generated(name) => bytes_of(Command::new(&build.program).args(["--generate", name])),
+        Listed(list) => list(build),
         Copied(path) => {
             let path = build.root.join(path);
             at(&path, fs::read(&path))

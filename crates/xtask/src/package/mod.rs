@@ -1,5 +1,6 @@
 //! `cargo xtask package`: a Debian package and a tarball of the program, and their trial under a booted system.
 
+mod components;
 mod contents;
 mod deb;
 mod tarball;
@@ -15,8 +16,8 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask package [--check] [--program BINARY] [--output DIRECTORY]
 
 Builds a Debian package and a tarball of a program that is already built, with the service, its configuration, man
-pages, completions, and rules for logrotate, rsyslog and AppArmor (contrib/debian). The same program gives the same
-bytes. Needs dpkg-deb, gzip and tar.
+pages, completions, rules for logrotate, rsyslog and AppArmor (contrib/debian), a bill of materials (CycloneDX) and the
+licences of all crates. The same program gives the same bytes. Needs dpkg-deb, gzip and tar.
 
   --program BINARY    the program (default: that of `cargo xtask pgo`, else target/release/weir)
   --output DIRECTORY  where the files go (default: target/package)

@@ -1,7 +1,7 @@
 # The life of the package in the booted copy: installed, started, reloaded under load, upgraded, removed.
-# Each step that holds is a line of /root/trial/result.
+# Each step that holds is a line of /opt/trial/result.
 set -eu
-here=/root/trial
+here=/opt/trial
 step=boot
 trap 'echo "trial: failed: $step (line $LINENO)" >>$here/result; journalctl -u weir -u haproxy --no-pager | tail -40; exit 1' ERR
 holds() { echo "trial: $step" >>$here/result; }
@@ -11,7 +11,7 @@ status() { curl -s -o /dev/null -w '%{http_code}' "$1"; }
 # The files of the copy that differ from this system's, without those that any boot and dpkg itself write.
 changed() {
     (cd $here/upper && find . \( -type f -o -type l -o -type d \) | grep -Ev \
-        '^\.(/(root|tmp|run|dev|proc|sys)|/var/(lib/(dpkg|systemd|apt|private)|log|tmp|cache)|/etc/(systemd/system|rc.\.d))(/|$)' |
+        '^\.(/(opt|root|tmp|run|dev|proc|sys)|/var/(lib/(dpkg|systemd|apt|private)|log|tmp|cache)|/etc/(systemd/system|rc.\.d))(/|$)' |
         grep -Ev '^\./etc/(machine-id|mtab|passwd|group|shadow|gshadow|subuid|subgid)-?$|\.pwd\.lock$' | LC_ALL=C sort)
 }
 changed >$here/before
