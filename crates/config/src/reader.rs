@@ -109,7 +109,8 @@ impl Reader<'_, '_> {
         });
     }
 
-    /// Adds the probable reason why a line was not understood, if it is one that another program left.
+    /// Adds the probable reason why a line was not understood, if it is one that another program
+    /// left.
     fn trap(&mut self, text: &str, place: &Place) {
         let Some((at, len, message)) = traps::of_line(text) else { return };
         self.cx.diagnostics.push(Diagnostic {

@@ -2,8 +2,8 @@
 //!
 //! A flag is recognised by the longest name in [`FLAGS`] that begins its word, and the rest of the
 //! word is left out, as HAProxy does: `-dWx` is `-dW`, `-n5 7` is `-n 7`, any unknown `-d...` is
-//! `-d`, and flags never combine, so that `-db` is not `-d -b`. GNU spellings stand beside them: `--check`,
-//! `--config FILE` and `--config=FILE` are complete words.
+//! `-d`, and flags never combine, so that `-db` is not `-d -b`. GNU spellings stand beside them:
+//! `--check`, `--config FILE` and `--config=FILE` are complete words.
 
 #[cfg(test)]
 mod tests;
@@ -143,8 +143,19 @@ pub(crate) struct Flag {
     pub(crate) value: &'static str,
     /// Its description in the usage text.
     pub(crate) help: &'static str,
-    /// Applies the flag and its value to the options; `None` for a flag that is not implemented.
-    apply: Option<Apply>,
+    /// Applies the flag and its value to the options.
+    apply: Apply,
+}
+
+/// A flag, in the order of the columns of [`FLAGS`].
+const fn flag(
+    name: &'static str,
+    long: &'static str,
+    value: &'static str,
+    help: &'static str,
+    apply: Apply,
+) -> Flag {
+    Flag { name, long, value, help, apply }
 }
 
 type Apply = fn(&mut Options, &mut Words<'_>) -> Result<(), UsageError>;
@@ -152,50 +163,50 @@ type Apply = fn(&mut Options, &mut Words<'_>) -> Result<(), UsageError>;
 /// Every flag, in the order of the usage text.
 #[rustfmt::skip]
 const FLAGS: &[Flag] = &[
-    Flag { name: "-h", long: "--help", value: "", help: "displays this help", apply: Some(|o, _| action(o, Action::Help)) },
-    Flag { name: "-f", long: "--config", value: "<cfgfile|cfgdir>", help: "loads a configuration file, or the *.cfg of a directory", apply: Some(source) },
-    Flag { name: "-v", long: "", value: "", help: "displays the version, in HAProxy's words", apply: Some(|o, _| action(o, Action::Version)) },
-    Flag { name: "--version", long: "", value: "", help: "displays the version of Weir alone", apply: Some(|o, _| action(o, Action::OwnVersion)) },
-    Flag { name: "-vv", long: "--build-options", value: "", help: "shows known build options", apply: Some(|o, _| action(o, Action::BuildOptions)) },
-    Flag { name: "-d", long: "--debug", value: "", help: "enters debug mode, in the foreground", apply: Some(debug) },
-    Flag { name: "-db", long: "--foreground", value: "", help: "only disables background mode", apply: Some(|o, _| on(&mut o.foreground)) },
-    Flag { name: "-dM", long: "--memory-debug", value: "[<byte>,help,...]", help: "debug memory (no effect)", apply: Some(memory) },
-    Flag { name: "-V", long: "--verbose", value: "", help: "enters verbose mode (disables quiet mode)", apply: Some(|o, _| on(&mut o.verbose)) },
-    Flag { name: "-D", long: "--daemon", value: "", help: "goes daemon", apply: Some(|o, _| on(&mut o.daemon)) },
-    Flag { name: "-W", long: "--master-worker", value: "", help: "master-worker mode", apply: Some(|o, _| on(&mut o.master)) },
-    Flag { name: "-Ws", long: "--systemd", value: "", help: "master-worker mode with systemd notify support, in the foreground", apply: Some(notifying_master) },
-    Flag { name: "-q", long: "--quiet", value: "", help: "quiet mode: doesn't display messages", apply: Some(|o, _| on(&mut o.quiet)) },
-    Flag { name: "-c", long: "--check", value: "", help: "check mode: only checks config files and exits", apply: Some(|o, _| action(o, Action::Check)) },
-    Flag { name: "--output", long: "", value: "{json|sarif}", help: "with -c: writes messages for programs to the standard output", apply: Some(output) },
-    Flag { name: "--generate", long: "", value: GENERATED, help: "writes a man page or a shell's completion and exits", apply: Some(generation) },
-    Flag { name: "-cc", long: "--condition", value: "<condition>", help: "evaluates a condition and exits", apply: Some(condition) },
-    Flag { name: "-n", long: "--maxconn", value: "<maxconn>", help: "sets the maximum total number of connections", apply: Some(|o, w| limit(&mut o.maxconn, w)) },
-    Flag { name: "-m", long: "--memory", value: "<megs>", help: "limits the usable amount of memory (in MB)", apply: Some(|o, w| limit(&mut o.memory_mib, w)) },
-    Flag { name: "-N", long: "--proxy-maxconn", value: "<maxpconn>", help: "sets the default maximum of connections of a proxy", apply: Some(|o, w| limit(&mut o.proxy_maxconn, w)) },
-    Flag { name: "-L", long: "--local-peer", value: "<name>", help: "sets the local peer name (default: the host's name)", apply: Some(|o, w| set(&mut o.local_peer, w.text())) },
-    Flag { name: "-p", long: "--pid-file", value: "<pidfile>", help: "writes the process ids to this file", apply: Some(|o, w| set(&mut o.pid_file, w.path())) },
-    Flag { name: "-C", long: "--directory", value: "<dir>", help: "changes to this directory before loading files", apply: Some(|o, w| set(&mut o.directory, w.path())) },
-    Flag { name: "-dC", long: "--dump-config", value: "[<key>]", help: "dumps the configuration; with a key, without names and secrets", apply: Some(listing) },
-    Flag { name: "-de", long: "", value: "", help: "disables epoll (no effect)", apply: Some(|o, _| note(o, "-de", "epoll is the only poller")) },
-    Flag { name: "-dp", long: "", value: "", help: "disables poll (no effect)", apply: Some(|o, _| note(o, "-dp", "epoll is the only poller")) },
-    Flag { name: "-dS", long: "--no-splice", value: "", help: "disables splice", apply: Some(|o, _| on(&mut o.no_splice)) },
-    Flag { name: "-dG", long: "", value: "", help: "disables getaddrinfo (no effect)", apply: Some(|o, _| note(o, "-dG", "there is one resolver call")) },
-    Flag { name: "-dR", long: "--no-reuse-port", value: "", help: "disables SO_REUSEPORT", apply: Some(|o, _| on(&mut o.no_reuse_port)) },
-    Flag { name: "-dL", long: "--list-libraries", value: "", help: "dumps loaded object files", apply: Some(|o, _| on(&mut o.libraries)) },
-    Flag { name: "-dK", long: "--list-keywords", value: "{class[,...]}", help: "dumps registered keywords", apply: Some(classes) },
-    Flag { name: "-dr", long: "--ignore-resolution", value: "", help: "ignores server address resolution failures", apply: Some(|o, _| on(&mut o.ignore_resolution)) },
-    Flag { name: "-dV", long: "--no-server-verify", value: "", help: "disables SSL verify on the server side", apply: Some(|o, _| on(&mut o.trusts_servers)) },
-    Flag { name: "-dW", long: "--no-warnings", value: "", help: "fails if any warning is emitted", apply: Some(|o, _| on(&mut o.zero_warning)) },
-    Flag { name: "-dD", long: "--diagnostics", value: "", help: "warns about suspicious configuration statements", apply: Some(|o, _| on(&mut o.diagnostics)) },
-    Flag { name: "-sf", long: "--finish", value: "[pid ]*", help: "finishes old processes", apply: Some(|o, w| farewell(o, w, Farewell::Finish)) },
-    Flag { name: "-st", long: "--terminate", value: "[pid ]*", help: "terminates old processes", apply: Some(|o, w| farewell(o, w, Farewell::Terminate)) },
-    Flag { name: "-x", long: "--take-over", value: "<unix_socket>", help: "gets listening sockets from a unix socket", apply: Some(|o, w| set(&mut o.takes_over, w.path())) },
-    Flag { name: "-S", long: "--master-socket", value: "<bind>[,<option>...]", help: "binds the master's command socket", apply: Some(master_socket) },
+    flag("-h", "--help", "", "displays this help", |o, _| action(o, Action::Help)),
+    flag("-f", "--config", "<cfgfile|cfgdir>", "loads a configuration file, or the *.cfg of a directory", source),
+    flag("-v", "", "", "displays the version, in HAProxy's words", |o, _| action(o, Action::Version)),
+    flag("--version", "", "", "displays the version of Weir alone", |o, _| action(o, Action::OwnVersion)),
+    flag("-vv", "--build-options", "", "shows known build options", |o, _| action(o, Action::BuildOptions)),
+    flag("-d", "--debug", "", "enters debug mode, in the foreground", debug),
+    flag("-db", "--foreground", "", "only disables background mode", |o, _| on(&mut o.foreground)),
+    flag("-dM", "--memory-debug", "[<byte>,help,...]", "debug memory (no effect)", memory),
+    flag("-V", "--verbose", "", "enters verbose mode (disables quiet mode)", |o, _| on(&mut o.verbose)),
+    flag("-D", "--daemon", "", "goes daemon", |o, _| on(&mut o.daemon)),
+    flag("-W", "--master-worker", "", "master-worker mode", |o, _| on(&mut o.master)),
+    flag("-Ws", "--systemd", "", "master-worker mode with systemd notify support, in the foreground", notifying_master),
+    flag("-q", "--quiet", "", "quiet mode: doesn't display messages", |o, _| on(&mut o.quiet)),
+    flag("-c", "--check", "", "check mode: only checks config files and exits", |o, _| action(o, Action::Check)),
+    flag("--output", "", "{json|sarif}", "with -c: writes messages for programs to the standard output", output),
+    flag("--generate", "", GENERATED, "writes a man page or a shell's completion and exits", generation),
+    flag("-cc", "--condition", "<condition>", "evaluates a condition and exits", condition),
+    flag("-n", "--maxconn", "<maxconn>", "sets the maximum total number of connections", |o, w| limit(&mut o.maxconn, w)),
+    flag("-m", "--memory", "<megs>", "limits the usable amount of memory (in MB)", |o, w| limit(&mut o.memory_mib, w)),
+    flag("-N", "--proxy-maxconn", "<maxpconn>", "sets the default maximum of connections of a proxy", |o, w| limit(&mut o.proxy_maxconn, w)),
+    flag("-L", "--local-peer", "<name>", "sets the local peer name (default: the host's name)", |o, w| set(&mut o.local_peer, w.text())),
+    flag("-p", "--pid-file", "<pidfile>", "writes the process ids to this file", |o, w| set(&mut o.pid_file, w.path())),
+    flag("-C", "--directory", "<dir>", "changes to this directory before loading files", |o, w| set(&mut o.directory, w.path())),
+    flag("-dC", "--dump-config", "[<key>]", "dumps the configuration; with a key, without names and secrets", listing),
+    flag("-de", "", "", "disables epoll (no effect)", |o, _| note(o, "-de", "epoll is the only poller")),
+    flag("-dp", "", "", "disables poll (no effect)", |o, _| note(o, "-dp", "epoll is the only poller")),
+    flag("-dS", "--no-splice", "", "disables splice", |o, _| on(&mut o.no_splice)),
+    flag("-dG", "", "", "disables getaddrinfo (no effect)", |o, _| note(o, "-dG", "there is one resolver call")),
+    flag("-dR", "--no-reuse-port", "", "disables SO_REUSEPORT", |o, _| on(&mut o.no_reuse_port)),
+    flag("-dL", "--list-libraries", "", "dumps loaded object files", |o, _| on(&mut o.libraries)),
+    flag("-dK", "--list-keywords", "{class[,...]}", "dumps registered keywords", classes),
+    flag("-dr", "--ignore-resolution", "", "ignores server address resolution failures", |o, _| on(&mut o.ignore_resolution)),
+    flag("-dV", "--no-server-verify", "", "disables SSL verify on the server side", |o, _| on(&mut o.trusts_servers)),
+    flag("-dW", "--no-warnings", "", "fails if any warning is emitted", |o, _| on(&mut o.zero_warning)),
+    flag("-dD", "--diagnostics", "", "warns about suspicious configuration statements", |o, _| on(&mut o.diagnostics)),
+    flag("-sf", "--finish", "[pid ]*", "finishes old processes", |o, w| farewell(o, w, Farewell::Finish)),
+    flag("-st", "--terminate", "[pid ]*", "terminates old processes", |o, w| farewell(o, w, Farewell::Terminate)),
+    flag("-x", "--take-over", "<unix_socket>", "gets listening sockets from a unix socket", |o, w| set(&mut o.takes_over, w.path())),
+    flag("-S", "--master-socket", "<bind>[,<option>...]", "binds the master's command socket", master_socket),
 ];
 
-/// The flags that work.
+/// Every flag, for documents.
 pub(crate) fn documented() -> impl Iterator<Item = &'static Flag> {
-    FLAGS.iter().filter(|flag| flag.apply.is_some())
+    FLAGS.iter()
 }
 
 /// The words of a command line as they are taken one by one.
@@ -240,7 +251,7 @@ impl<'a> Words<'a> {
 ///
 /// # Errors
 ///
-/// Anything that HAProxy refuses, flags that are not implemented yet, and numbers that are none
+/// Anything that HAProxy refuses, unknown long names, and numbers that are none
 /// (HAProxy takes those for 0). `-v` and `-vv` end the parsing at their position.
 pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
     let mut options = Options::default();
@@ -251,8 +262,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
             break;
         }
         let flag = words.recognise(word)?;
-        let apply = flag.apply.ok_or(UsageError::NotImplemented(flag.name))?;
-        apply(&mut options, &mut words)?;
+        (flag.apply)(&mut options, &mut words)?;
         if words.attached.take().is_some() {
             return Err(UsageError::NeedlessValue(flag.long));
         }

@@ -11,7 +11,8 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).expect("a page")
 }
 
-/// Names in the second part of `docs/compat.md`, without those that HAProxy refuses too and the long list of Lua.
+/// Names in the second part of `docs/compat.md`, without those that HAProxy refuses too and the
+/// long list of Lua.
 fn missing_names(page: &str) -> Vec<String> {
     let (_, missing) = page.split_once("## What does not work yet").expect("a second part");
     let (classes, lua) = missing.split_once("### lua-api").unwrap_or((missing, ""));

@@ -94,7 +94,13 @@ fn stale_object(view: &View<'_>, of: &CachedRequest, request: &Head, hit: Hit) -
     scratch.clear();
     let answer = {
         let validators = hit.validators(&mut scratch);
-        StoredAnswer::to(request, hit.content_len(), &validators, settings.ranges, view.worker.date())
+        StoredAnswer::to(
+            request,
+            hit.content_len(),
+            &validators,
+            settings.ranges,
+            view.worker.date(),
+        )
     };
     view.worker.give_scratch(scratch);
     let cache = of.cache.clone();

@@ -20,8 +20,6 @@ pub(crate) enum UsageError {
     NeedlessValue(&'static str),
     /// A flag whose value is not of the kind it wants.
     BadValue { flag: &'static str, wants: &'static str, given: String },
-    /// A flag that HAProxy has and Weir has not yet.
-    NotImplemented(&'static str),
 }
 
 impl fmt::Display for UsageError {
@@ -58,7 +56,6 @@ impl fmt::Display for UsageError {
             Self::BadValue { flag, wants, given } => {
                 write!(out, "{flag}: {wants} is expected, not '{given}'")?;
             }
-            Self::NotImplemented(flag) => write!(out, "{flag}: not implemented yet")?,
         }
         out.write_str("\n'weir --help' lists all options.")
     }
@@ -100,11 +97,10 @@ pub(crate) fn help() -> String {
          Serves what a configuration of HAProxy describes. Options are HAProxy's, most with a long name too.\n\n",
     );
     for flag in FLAGS {
-        let missing = if flag.apply.is_none() { " (not implemented yet)" } else { "" };
         let (names, value) = flag.head();
         let gap = if value.is_empty() || flag.takes_suffix() { "" } else { " " };
         let head = format!("{names}{gap}{value}");
-        text.push_str(&format!("  {head:36} {}{missing}\n", flag.help));
+        text.push_str(&format!("  {head:36} {}\n", flag.help));
     }
     text + EXAMPLES
 }
