@@ -53,7 +53,7 @@ fn completions_are_sound_shell() {
     );
 }
 
-/// Every file that packages name is there, and the unit starts the program in words that it knows.
+/// The unit starts the program in words that it knows.
 #[test]
 fn the_unit_starts_the_program() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -70,9 +70,6 @@ fn the_unit_starts_the_program() {
             assert!(named, "{flag}");
         }
     }
-    let manifest = std::fs::read_to_string(root.join("crates/weir/Cargo.toml")).unwrap();
-    let assets = manifest.split("[\"../../").skip(1).filter_map(|rest| rest.split('"').next());
-    assert!(assets.map(|path| root.join(path)).all(|path| path.is_file()));
 }
 
 #[test]
