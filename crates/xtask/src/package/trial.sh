@@ -34,7 +34,16 @@ under_load() {
     wait $loader
     failed=$(grep -vc '^200$' $here/codes || true)
     asked=$(wc -l <$here/codes)
+    [ "$failed" = 0 ] || step="$step: $failed of $asked failed: $(grep -v '^200$' $here/codes | sort | uniq -c | tr '\n' ' ')"
     [ "$failed" = 0 ] && [ "$asked" -gt 50 ]
+}
+# `systemctl reload` returns before the new worker serves.
+serves() {
+    for _ in $(seq 100); do
+        [ "$(status "$1")" = 200 ] && return
+        sleep 0.1
+    done
+    false
 }
 reloads() { for _ in 1 2 3 4 5; do systemctl reload "$1"; sleep 0.3; done; }
 
@@ -42,7 +51,7 @@ step='the package installs, and the service starts'
 dpkg -i $here/weir.deb
 systemctl is-active --quiet weir
 systemctl is-enabled --quiet weir
-[ "$(status http://127.0.0.1:8404/)" = 200 ]
+serves http://127.0.0.1:8404/
 holds
 
 step='man pages and completions are where they are looked for'
@@ -57,6 +66,7 @@ frontend web
     http-request return status 200 content-type text/plain string "one\n"
 CFG
 systemctl reload weir
+serves http://127.0.0.1:8080/
 
 step='five reloads under load lose no request'
 first=$(pid weir)
@@ -89,6 +99,7 @@ holds
 step='user, group, chroot and the owner of a runtime socket: start, reload, stop'
 sed -i 's|^    stats socket.*|    chroot /var/lib/weir\n    stats socket /run/weir/admin.sock user weir group adm mode 660 level admin|' /etc/weir/weir.cfg
 systemctl restart weir
+serves http://127.0.0.1:8080/
 [ "$(stat -c '%U %G %a' /run/weir/admin.sock)" = 'weir adm 660' ]
 worker=$(pgrep -P "$(pid weir)" | head -1)
 [ "$(stat -c %U "/proc/$worker")" = weir ]
@@ -108,6 +119,7 @@ frontend web
 CFG
 mkdir -p /run/haproxy /var/lib/haproxy/dev
 systemctl start haproxy
+serves http://127.0.0.1:8081/
 first=$(pid haproxy)
 under_load 8081 reloads haproxy
 [ "$(pid haproxy)" = "$first" ]
@@ -116,7 +128,7 @@ holds
 
 step='take-over moves the configuration of HAProxy to the service of Weir, and back'
 /usr/share/weir/take-over
-[ "$(status http://127.0.0.1:8081/)" = 200 ]
+serves http://127.0.0.1:8081/
 systemctl is-active --quiet weir
 ! systemctl is-active --quiet haproxy
 /usr/share/weir/take-over --back
