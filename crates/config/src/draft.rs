@@ -60,6 +60,8 @@ pub(crate) struct DraftPeers {
     pub(crate) bind_options: Option<BindOptions>,
     /// `default-server`
     pub(crate) default_server: ServerOptions,
+    /// `shard` of `default-server`.
+    pub(crate) default_shard: Option<u32>,
     pub(crate) logs: Vec<DraftLog>,
     /// `table` lines.
     pub(crate) tables: Vec<At<table::Settings>>,

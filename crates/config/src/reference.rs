@@ -169,6 +169,7 @@ mod tests {
         ("global", "tune.why"),
         ("option", "accept-unsafe-violations-in-http-request"),
         ("option", "accept-unsafe-violations-in-http-response"),
+        ("peers", "shards"),
         ("resolvers", "honor-ttl"),
     ];
 

@@ -25,6 +25,7 @@ mod language;
 mod leading;
 mod lenient;
 mod output;
+mod peers;
 mod programs;
 mod references;
 mod resolvers;

@@ -1,7 +1,7 @@
 //! Properties of sessions with peers.
 
 use ::peers::{Group, SessionId, Settings, SharedTable};
-use ::table::{DataKind, DataType, KeyKind, Table, Walk};
+use ::table::{Aggregate, DataKind, DataType, GroupWalk, KeyKind, Table};
 use std::sync::Arc;
 
 /// The time, which does not advance.
@@ -48,18 +48,22 @@ fn learned(stream: &[u8], piece: usize) -> Vec<(usize, Vec<u8>)> {
     entries
 }
 
-const KEYS: [KeyKind; 3] = [KeyKind::Integer, KeyKind::Text(7), KeyKind::Binary(5)];
+const KEYS: [KeyKind; 4] =
+    [KeyKind::Integer, KeyKind::Text(7), KeyKind::Binary(5), KeyKind::Integer];
 
-/// A table that stores every data type.
+/// A table that stores every data type. Each node counts in a copy of the last one.
 fn table((number, kind): (usize, &KeyKind)) -> Arc<Table> {
-    let mut settings = ::table::Settings::new(["i", "s", "b"][number], *kind, 64);
+    let mut settings = ::table::Settings::new(["i", "s", "b", "n"][number], *kind, 64);
+    settings.aggregate = (number == 3).then_some(Aggregate::Sum);
     settings.expire = Some(60_000);
     settings.nopurge = true;
     for (data, _, kind) in DataType::TABLE {
         let period = if *kind == DataKind::Rate { 1_000 } else { 0 };
         settings.add(*data, if data.is_array() { 3 } else { 1 }, period);
     }
-    Arc::new(Table::new(settings, number))
+    let table = Table::new(settings, number);
+    table.keep_copies(&["b".into()]);
+    Arc::new(table)
 }
 
 /// Takes all output of the group.
@@ -75,8 +79,8 @@ fn hear(group: &mut Group, id: SessionId) {
 }
 
 fn keys(table: &Table) -> Vec<(usize, Vec<u8>)> {
-    let mut walk = Walk::default();
-    let entries = std::iter::from_fn(|| table.walk(&mut walk, NOW)).flatten();
+    let mut walk = GroupWalk::default();
+    let entries = std::iter::from_fn(|| table.walk_group(&mut walk, NOW)).flatten();
     entries.map(|entry| (table.number(), entry.key().to_vec())).collect()
 }
 
@@ -90,6 +94,8 @@ mod tests {
             (&include_bytes!("../../../fuzz/seeds/peers/integers")[..], 3),
             (include_bytes!("../../../fuzz/seeds/peers/texts"), 4),
             (include_bytes!("../../../fuzz/seeds/peers/arrays"), 1),
+            // The table of a node, by both of its names; not those of others.
+            (include_bytes!("../../../fuzz/seeds/peers/nodes"), 2),
         ] {
             let stream = [HELLO, seed].concat();
             assert_eq!(learned(&stream, usize::MAX).len(), count, "{seed:?}");

@@ -29,17 +29,17 @@ mod view;
 use crate::hello::Version;
 use crate::message::{Control, WireError};
 use crate::peer::{Peer, PeerStatus};
+use crate::roles::{self, LOCAL, Owner, Role};
 use crate::session::{Incoming, Outgoing, Session, SessionId, State};
 use crate::settings::{Settings, SharedTable};
 use resync::{FirstHand, Resync};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use stdx::Prng;
+use table::Table;
 
 pub use view::{GroupView, PeerView, SessionView, TableView};
 
-/// The place of the local peer; remote ones come behind it in the order of the settings.
-pub const LOCAL: usize = 0;
 /// Time for hello and status, and for what is left to send, in milliseconds.
 const HANDSHAKE: u64 = 5_000;
 /// Connections beyond one per peer whose hello has not come.
@@ -108,6 +108,8 @@ struct Stopping {
 pub struct Group {
     settings: Settings,
     tables: Vec<SharedTable>,
+    /// Of each table.
+    roles: Vec<Role>,
     peers: Vec<Peer>,
     sessions: BTreeMap<SessionId, Session>,
     next_session: u64,
@@ -125,15 +127,21 @@ impl Group {
     /// The peers of a section with their tables. Connections to the remote ones are due at once.
     /// Subscribes to the changes of the tables.
     pub fn new(settings: Settings, tables: Vec<SharedTable>, seed: u64, now: u64) -> Group {
-        let local = [(settings.local.clone(), false)];
-        let remotes = settings.remotes.iter().map(|name| (name.clone(), true));
-        let all = local.into_iter().chain(remotes);
-        let peers = all.map(|(name, remote)| Peer::new(name, remote, &tables, now)).collect();
+        let local = std::iter::once(&settings.local);
+        let names: Vec<Arc<str>> = local.chain(&settings.remotes).cloned().collect();
+        let (tables, roles) = roles::assign(tables, &names);
+        let numbered = names.into_iter().enumerate();
+        let peer = |(at, name)| Peer {
+            shard: usize::checked_sub(at, LOCAL + 1).and_then(|at| settings.shards.of_remote(at)),
+            ..Peer::new(name, at != LOCAL, &tables, now)
+        };
+        let peers = numbered.map(peer).collect();
         let mut group = Group {
             resync: Resync::new(settings.replaces, now),
             first_hand: FirstHand::new(),
             settings,
             tables,
+            roles,
             peers,
             sessions: BTreeMap::new(),
             next_session: 0,
@@ -160,6 +168,13 @@ impl Group {
     /// Open connections.
     pub fn sessions(&self) -> impl Iterator<Item = SessionId> {
         self.sessions.keys().copied()
+    }
+
+    /// The copies of tables that a peer alone changes.
+    fn copies_of(&self, peer: usize) -> impl Iterator<Item = &Table> {
+        let all = self.tables.iter().zip(&self.roles);
+        let own = all.filter(move |(_, role)| role.owner == Owner::Peer(peer));
+        own.map(|(shared, _)| &*shared.table)
     }
 
     /// The next thing to do.
@@ -279,6 +294,7 @@ impl Group {
         }
         if was_open {
             self.actions.push_back(Action::Report(Event::Lost(known.name.clone(), loss)));
+            self.copies_of(peer).for_each(|table| table.node_lost(now));
             self.retry_soon(peer, now);
         } else {
             self.retry_later(peer, now);

@@ -14,12 +14,14 @@ pub mod hello;
 pub mod message;
 mod peer;
 mod progress;
+mod roles;
 mod session;
 mod settings;
 pub mod update;
 
-pub use group::{Action, Event, Group, GroupView, LOCAL, Loss, PeerView, SessionView, TableView};
+pub use group::{Action, Event, Group, GroupView, Loss, PeerView, SessionView, TableView};
 pub use peer::{PeerCounters, PeerStatus};
+pub use roles::LOCAL;
 pub use session::SessionId;
-pub use settings::{Settings, SharedTable};
+pub use settings::{Settings, Shards, SharedTable};
 pub use stdx::varint;

@@ -51,6 +51,8 @@ pub enum PeerStatus {
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) name: Arc<str>,
+    /// The part of the keys that it gets; nothing if it gets all.
+    pub(crate) shard: Option<u32>,
     pub(crate) session: Option<SessionId>,
     /// The caller was asked for a connection and has not answered yet.
     pub(crate) connecting: bool,
@@ -77,6 +79,7 @@ impl Peer {
             tables.iter().filter(|_| remote).map(|it| Progress::new(&it.table)).collect();
         Peer {
             name,
+            shard: None,
             session: None,
             connecting: false,
             reconnect_at: remote.then_some(now),
@@ -91,13 +94,14 @@ impl Peer {
     }
 
     /// Begins to teach over a new connection. A process that has replaced the one that was taught
-    /// is taught all changes again.
+    /// is taught all changes again, and so is everyone of a table that this process alone changes:
+    /// open connections of earlier sessions do not count.
     pub(crate) fn restart(&mut self, tables: &[SharedTable], pid: u64) {
         let replaced = self.pid != 0 && pid != 0 && self.pid != pid;
         self.pid = if pid == 0 { self.pid } else { pid };
         self.is_partial = false;
         for (progress, shared) in self.progress.iter_mut().zip(tables) {
-            if replaced {
+            if replaced || shared.table.settings().aggregate.is_some() {
                 progress.confirmed = 0;
             }
             progress.restart(&shared.table);

@@ -19,7 +19,8 @@ struct Round {
 /// The progress with one table.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Nothing if the table has too many readers: then changes are not taught to this peer.
+    /// Nothing if the table has too many readers, or is the copy of another node: then changes are
+    /// not taught to this peer.
     pub(crate) reader: Option<ChangeReader>,
     /// All changes up to this one are known to the peer.
     pub(crate) confirmed: u64,
@@ -36,7 +37,7 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn new(table: &Table) -> Progress {
         Progress {
-            reader: table.subscribe(),
+            reader: if table.is_copy() { None } else { table.subscribe() },
             confirmed: 0,
             sent: 0,
             acked: 0,

@@ -10,6 +10,8 @@ pub struct Settings {
     pub local: Arc<str>,
     /// The names of the other peers, each once.
     pub remotes: Vec<Arc<str>>,
+    /// The parts of the keys that the other peers get, if not each gets all.
+    pub shards: Shards,
     /// The number of this process.
     pub pid: u32,
     /// Updates that are sent at once (`tune.peers.max-updates-at-once`).
@@ -30,11 +32,35 @@ impl Settings {
         Settings {
             local: local.into(),
             remotes: Vec::new(),
+            shards: Shards::default(),
             pid: 1,
             max_updates: Settings::MAX_UPDATES,
             max_message: 16_384,
             replaces: false,
         }
+    }
+}
+
+/// Parts of the keys (`shards`, `shard`). A key belongs to one of them, the same in all processes.
+#[derive(Debug, Clone, Default)]
+pub struct Shards {
+    /// The number of parts.
+    pub count: u32,
+    /// The part that each of the other peers gets, from 1 on; those that get all have none.
+    pub of_remotes: Vec<Option<u32>>,
+}
+
+impl Shards {
+    /// The part of the remote peer in this place; a part that there is not stands for all keys.
+    pub(crate) fn of_remote(&self, at: usize) -> Option<u32> {
+        let shard = self.of_remotes.get(at).copied().flatten();
+        shard.filter(|shard| (1..=self.count).contains(shard))
+    }
+
+    /// The part that a key belongs to.
+    pub(crate) fn of_key(&self, key: &[u8]) -> u32 {
+        let count = u64::from(self.count.max(1));
+        (stdx::xxhash::xxh64(key, 0) % count) as u32 + 1
     }
 }
 

@@ -17,6 +17,8 @@ pub struct PeersSection {
     pub preamble: Preamble,
     /// The other peers, each name once.
     pub remotes: Vec<PeerServer>,
+    /// The parts of the keys that peers may get (`shards`); 0 if each gets all.
+    pub shards: u32,
     /// The tables: the name in messages, and the index of the table in the process.
     pub tables: Vec<(Arc<str>, usize)>,
     /// Updates that are sent at once (`tune.peers.max-updates-at-once`).
@@ -36,6 +38,8 @@ pub struct PeerServer {
     pub name: Arc<str>,
     /// Its address; without one, only the peer can connect.
     pub address: Option<Address>,
+    /// The part of the keys that it gets (`shard`); nothing if it gets all.
+    pub shard: Option<u32>,
     /// The encryption of connections to it.
     pub encryption: Option<Encryption>,
     /// The PROXY protocol header that connections to it begin with (`send-proxy`).

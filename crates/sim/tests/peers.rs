@@ -17,10 +17,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use stdx::Prng;
 use support::{front, process};
-use table::{DataType, Exported, Key, KeyKind, Value, Walk};
+use table::{Aggregate, DataType, GroupWalk, Key, KeyKind};
 
 /// Processes, each on a thread of its own.
 const COUNT: usize = 5;
+
+/// Seeds of one run of the tests.
+const SEEDS: u64 = 200;
 
 /// Each connection is lost within seconds.
 const LOSSY: Faults = Faults { reset: 900, stall: 50, within: 4 * SEC, ..Faults::ROUGH };
@@ -37,7 +40,7 @@ fn name(at: usize) -> Arc<str> {
 
 fn server(at: usize) -> PeerServer {
     let address = Some(Address::Inet(front(at)));
-    PeerServer { name: name(at), address, encryption: None, announce: None }
+    PeerServer { name: name(at), address, shard: None, encryption: None, announce: None }
 }
 
 /// A section of a process; a thread runs that at its own place.
@@ -50,6 +53,7 @@ fn section(seed: u64, at: usize, own: usize) -> Arc<PeersSection> {
         remotes: (0..COUNT).filter(|other| *other != own).map(server).collect(),
         tables: if at == own { vec![("t".into(), 0)] } else { Vec::new() },
         max_updates: None,
+        shards: 0,
         logs: Default::default(),
         replaces: false,
         seed: seed * COUNT as u64 + own as u64,
@@ -57,12 +61,13 @@ fn section(seed: u64, at: usize, own: usize) -> Arc<PeersSection> {
 }
 
 impl Cluster {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, aggregate: Option<Aggregate>) -> Self {
         let machine = Machine::new(seed, COUNT);
         machine.net().set_faults(LOSSY);
         let start = |own: usize| {
             let mut table = table::Settings::new("t", KeyKind::Integer, 10_000);
             table.expire = Some(3_600_000);
+            table.aggregate = aggregate;
             table.add(DataType::Gpc0, 1, 0);
             let sections = (0..COUNT).map(|at| section(seed, at, own)).collect();
             let listener = machine.net().listen(Address::Inet(front(own)), 100);
@@ -93,14 +98,14 @@ impl Cluster {
         });
     }
 
+    /// The counts that rules of a process see.
     fn contents(&self, process: usize) -> BTreeMap<Vec<u8>, u64> {
         let (shared, worker) = &self.processes[process];
-        let (mut walk, mut contents, mut read) =
-            (Walk::default(), BTreeMap::new(), Exported::default());
-        while let Some(entries) = shared.tables[0].walk(&mut walk, worker.millis()) {
+        let (mut walk, mut contents) = (GroupWalk::default(), BTreeMap::new());
+        let now = worker.millis();
+        while let Some(entries) = shared.tables[0].walk_group(&mut walk, now) {
             for entry in entries {
-                entry.export(worker.millis(), &mut read);
-                let Value::Number(count) = read.values[0] else { panic!("{read:?}") };
+                let count = entry.get(DataType::Gpc0, 0, now).expect("it is stored");
                 contents.insert(entry.key().to_vec(), count);
             }
         }
@@ -139,7 +144,7 @@ impl Cluster {
 
 /// Counts while connections are lost; each key is counted by one process.
 fn converges(seed: u64) {
-    let mut cluster = Cluster::new(seed);
+    let mut cluster = Cluster::new(seed, None);
     let mut expected = BTreeMap::new();
     for _ in 0..40 {
         for _ in 0..cluster.random.below(12) {
@@ -167,6 +172,23 @@ fn converges(seed: u64) {
     assert_eq!(open, COUNT * (COUNT - 1), "seed {seed}: one session per pair");
 }
 
+/// Counts of all processes on all keys, added up while connections are lost.
+fn sums_converge(seed: u64) {
+    let mut cluster = Cluster::new(seed, Some(Aggregate::Sum));
+    let mut expected = BTreeMap::new();
+    for _ in 0..40 {
+        for _ in 0..cluster.random.below(12) {
+            let (key, process) = (cluster.random.below(60), cluster.random.below(COUNT as u32));
+            cluster.count(process as usize, key);
+            *expected.entry(key.to_be_bytes().to_vec()).or_insert(0) += 1;
+        }
+        let span = cluster.random.below(700);
+        cluster.pass(span.into());
+    }
+    cluster.machine.net().set_faults(Faults::BUMPY);
+    cluster.agree(seed, Some(&expected));
+}
+
 /// A number from the environment.
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -174,7 +196,12 @@ fn number(name: &str, default: u64) -> u64 {
 
 #[test]
 fn tables_converge_whatever_connections_are_lost() {
-    (0..10).for_each(converges);
+    (0..SEEDS).for_each(converges);
+}
+
+#[test]
+fn sums_of_all_processes_converge_whatever_connections_are_lost() {
+    (0..SEEDS / 4).for_each(sums_converge);
 }
 
 /// A thousand seeds, or `WEIR_SOAK_SEEDS`, from `WEIR_SOAK_FROM` on.
@@ -183,4 +210,11 @@ fn tables_converge_whatever_connections_are_lost() {
 fn tables_converge_for_all_seeds() {
     let (seeds, from) = (number("WEIR_SOAK_SEEDS", 1_000), number("WEIR_SOAK_FROM", 1_000));
     (from..from + seeds).for_each(converges);
+}
+
+#[test]
+#[ignore = "minutes of work: cargo xtask soak"]
+fn sums_of_all_processes_converge_for_all_seeds() {
+    let (seeds, from) = (number("WEIR_SOAK_SEEDS", 1_000), number("WEIR_SOAK_FROM", 1_000));
+    (from..from + seeds / 4).for_each(sums_converge);
 }

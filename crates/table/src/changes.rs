@@ -7,6 +7,7 @@
 //! out. Readers hold no memory but their place, however slow they are.
 
 use crate::change_log::ChangeCallback;
+use crate::data::DataType;
 use crate::entry::Entry;
 use crate::shard::Probe;
 use crate::store::{STEP, Table};
@@ -59,6 +60,12 @@ pub enum Precedence {
     /// changes and not behind the second one, the greater of both values stays, whatever it is.
     /// Values of this process that stay are logged as a change, so that all others get them.
     GreaterBetween(u64, u64),
+    /// The greater counts and rates, and of all else what was learned. This process alone changes
+    /// the entry, and others say what it was: if this process has changed the entry since it began,
+    /// it keeps what it has set, and the entry is logged as changed, so that all others get it.
+    OwnBefore,
+    /// Those that were learned, without connections: others say what a node has that is not there.
+    OfAbsentNode,
 }
 
 impl Precedence {
@@ -66,7 +73,8 @@ impl Precedence {
     fn of(self, change: u64) -> Keep {
         match self {
             Precedence::OwnAfter(after) if change > after => Keep::Own,
-            Precedence::OwnAfter(_) => Keep::Counts,
+            Precedence::OwnBefore if change > 0 => Keep::Own,
+            Precedence::OwnAfter(_) | Precedence::OwnBefore => Keep::Counts,
             Precedence::GreaterBetween(after, upto) if change > after && change <= upto => {
                 Keep::Greater
             }
@@ -164,18 +172,32 @@ impl Table {
     pub fn merge(&self, learned: &Learned<'_>, now: u64) -> bool {
         let taken = self.enter_quietly(learned.key, now, |entry| {
             let keep = learned.precedence.of(entry.mark.number());
-            let differs = entry.import(learned.values, now, keep);
+            let with_connections = learned.precedence != Precedence::OfAbsentNode;
+            let taken = |it: &&LearnedValue| with_connections || it.data != DataType::ConnCur;
+            let differs = entry.import(learned.values.iter().filter(taken), now, keep);
             match learned.expires_in {
                 Some(left) if matches!(keep, Keep::Nothing | Keep::Counts) => {
                     entry.expires_at(now.saturating_add(left))
                 }
                 _ => {}
             }
-            if keep == Keep::Greater && differs {
+            let is_restored = learned.precedence == Precedence::OwnBefore && keep == Keep::Own;
+            if is_restored || (keep == Keep::Greater && differs) {
                 entry.changed();
             }
         });
+        if let Some(target) = self.write_to() {
+            target.write_labels(learned, now);
+        }
         taken.is_some()
+    }
+
+    /// Takes over what was learned for another table: tags and servers alone, for a whole span.
+    fn write_labels(&self, learned: &Learned<'_>, now: u64) {
+        self.enter_quietly(learned.key, now, |entry| {
+            let labels = learned.values.iter().filter(|learned| learned.data.is_label());
+            entry.import(labels, now, Keep::Nothing);
+        });
     }
 
     /// Whether an entry is in the table and alive.

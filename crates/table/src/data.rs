@@ -155,6 +155,12 @@ impl DataType {
         }
     }
 
+    /// Whether its values are set rather than counted.
+    pub fn is_label(self) -> bool {
+        use DataType::{Gpt, Gpt0, ServerId, ServerKey};
+        matches!(self, ServerId | ServerKey | Gpt0 | Gpt)
+    }
+
     /// The element of an array that stands for a data type that came before arrays.
     pub(crate) fn in_array(self) -> Option<(DataType, u32)> {
         match self {

@@ -4,6 +4,7 @@
 //! changed together. Invariant: the lock of an entry may be taken under the lock of its shard, not
 //! the other way round.
 
+use crate::aggregate::{EntryOfNode, ForeignConnections};
 use crate::change_log::Mark;
 use crate::data::{DataKind, DataType};
 use crate::layout::{Cell, Layout};
@@ -73,6 +74,16 @@ impl Data {
     }
 }
 
+impl Layout {
+    /// A stored number as it reads now.
+    pub(crate) fn number(&self, data: DataType, word: u64, now: u64) -> u64 {
+        match (data, &self.connections) {
+            (DataType::ConnCur, ForeignConnections::OfNode(session)) => session.open(word, now),
+            _ => word,
+        }
+    }
+}
+
 impl Entry {
     pub(crate) fn new(layout: &Arc<Layout>, key: &[u8], hash: u64, now: u64) -> Entry {
         let words = vec![0; layout.words].into();
@@ -123,18 +134,51 @@ impl Entry {
         self.layout.cell(data, 0).is_some() || self.layout.stored(data).is_some()
     }
 
-    /// Element `index` of a data type; nothing when it is not stored. A rate is read as of `now`.
+    /// Element `index` of a data type, of all nodes if the table adds them up; nothing when it is
+    /// not stored. A rate is read as of `now`.
     pub fn get(&self, data: DataType, index: u32, now: u64) -> Option<u64> {
-        let cell = self.layout.cell(data, index)?;
-        Some(self.lock().value(cell, now))
+        let own = self.get_own(data, index, now)?;
+        Some(self.of_all(own, (data, index), now))
     }
 
-    /// Elements of data types, 0 for what is not stored, all as of one moment, and how many
-    /// trackers hold the entry. Replaces what is in `values`.
+    /// The value of all nodes for element `index` of a data type, of which this node has `own`.
+    pub fn of_all(&self, own: u64, (data, index): (DataType, u32), now: u64) -> u64 {
+        match self.layout.others.get() {
+            None => own,
+            Some(others) => others.total(self.of_node(), own, (data, index), now),
+        }
+    }
+
+    fn of_node(&self) -> EntryOfNode<'_> {
+        EntryOfNode { hash: self.hash, key: self.key(), due: self.due() }
+    }
+
+    /// Element `index` of a data type of this node alone; nothing when it is not stored.
+    pub fn get_own(&self, data: DataType, index: u32, now: u64) -> Option<u64> {
+        let cell = self.layout.cell(data, index)?;
+        let value = self.lock().value(cell, now);
+        Some(self.layout.number(data, value, now))
+    }
+
+    /// Elements of data types, 0 for what is not stored, and how many trackers of this node hold
+    /// the entry. Replaces what is in `values`. Those of this node are all as of one moment; values
+    /// of other nodes are added up as [`Entry::get`] does.
     pub fn read(&self, of: &[(DataType, u32)], now: u64, values: &mut Vec<u64>) -> u32 {
+        let uses = self.read_own(of, now, values);
+        if self.layout.others.get().is_some() {
+            for (wanted, value) in of.iter().zip(values) {
+                *value = self.of_all(*value, *wanted, now);
+            }
+        }
+        uses
+    }
+
+    /// The same of this node alone.
+    pub fn read_own(&self, of: &[(DataType, u32)], now: u64, values: &mut Vec<u64>) -> u32 {
         let held = self.lock();
         let value = |(data, index): &(DataType, u32)| {
-            self.layout.cell(*data, *index).map_or(0, |cell| held.value(cell, now))
+            let cell = self.layout.cell(*data, *index);
+            cell.map_or(0, |cell| self.layout.number(*data, held.value(cell, now), now))
         };
         values.clear();
         values.extend(of.iter().map(value));
@@ -166,8 +210,18 @@ impl Entry {
         done
     }
 
-    /// The server that a `stick` rule stored, by name or address.
-    pub fn server_key(&self) -> Option<Arc<str>> {
+    /// The server that a `stick` rule stored, by name or address; the last one of all nodes if the
+    /// table adds them up.
+    pub fn server_key(&self, now: u64) -> Option<Arc<str>> {
+        let own = self.server_key_own();
+        match self.layout.others.get() {
+            None => own,
+            Some(others) => others.server_key(self.of_node(), own, now),
+        }
+    }
+
+    /// The server that this node has stored.
+    pub fn server_key_own(&self) -> Option<Arc<str>> {
         self.lock().server_key.clone()
     }
 

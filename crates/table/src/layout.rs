@@ -1,5 +1,6 @@
 //! The declaration of a `stick-table` line, and the place of each value in an entry.
 
+use crate::aggregate::{Aggregate, ForeignConnections, OtherNodes};
 use crate::change_log::{ChangeCallback, ChangeLog};
 use crate::data::{DataKind, DataType, TYPES};
 use crate::key::KeyKind;
@@ -50,6 +51,13 @@ pub struct Settings {
     pub store: Vec<Stored>,
     /// The name of the `peers` section that shares it.
     pub peers: Option<Arc<str>>,
+    /// It is not changed here, so that `conn_cur` is learned too (`recv-only`).
+    pub recv_only: bool,
+    /// The name of the table that tags and servers are written to as well, when they are learned
+    /// (`write-to`).
+    pub write_to: Option<Arc<str>>,
+    /// Each node counts in a copy of its own, and readers see one value of all (`aggregate`).
+    pub aggregate: Option<Aggregate>,
 }
 
 impl Settings {
@@ -64,6 +72,9 @@ impl Settings {
             nopurge: false,
             server_key: ServerKey::Name,
             store: Vec::new(),
+            recv_only: false,
+            write_to: None,
+            aggregate: None,
         }
     }
 
@@ -105,6 +116,9 @@ pub(crate) struct Layout {
     pub(crate) log: ChangeLog,
     /// Wakes the reader of the log.
     pub(crate) on_change: OnceLock<ChangeCallback>,
+    /// The tables of other nodes that readers see with it.
+    pub(crate) others: OnceLock<Box<dyn OtherNodes>>,
+    pub(crate) connections: ForeignConnections,
 }
 
 impl fmt::Debug for Layout {
@@ -125,6 +139,11 @@ impl Layout {
             shards,
             log: ChangeLog::new(shards),
             on_change: OnceLock::new(),
+            others: OnceLock::new(),
+            connections: match settings.recv_only {
+                true => ForeignConnections::Learned,
+                false => ForeignConnections::Ignored,
+            },
         };
         for stored in &settings.store {
             let each = match stored.data.kind() {

@@ -9,9 +9,11 @@
 //! Times are milliseconds on one monotonic clock.
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod change_list;
 mod change_log;
 mod changes;
+mod copies;
 mod data;
 mod entry;
 mod key;
@@ -23,8 +25,10 @@ mod sync;
 mod track;
 mod value;
 
+pub use aggregate::Aggregate;
 pub use change_log::ChangeCallback;
 pub use changes::{ChangeReader, Learned, Precedence, Progress};
+pub use copies::GroupWalk;
 pub use data::{DataKind, DataType};
 pub use entry::{Counters, Entry};
 pub use key::{Key, KeyKind};

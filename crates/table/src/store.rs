@@ -11,6 +11,7 @@
 //! to end tracking, 2 each (the entry, its counters). The number of entries, in a cache line that
 //! all threads share, is written when an entry is added or removed.
 
+use crate::aggregate::{ForeignConnections, NodeSession, OtherNodes};
 use crate::data::DataType;
 use crate::entry::Entry;
 use crate::key::{Key, KeyKind};
@@ -102,9 +103,12 @@ pub struct Table {
     refused: AtomicU64,
     /// The shard at which expiry goes on.
     cursor: AtomicUsize,
-    keeper: OnceLock<ExpiryCallback>,
-    /// The keeper was called, and passes go on.
-    tended: AtomicBool,
+    keeper: OnceLock<Arc<dyn Fn(u64) + Send + Sync>>,
+    /// The table that tags and servers are written to as well, when they are learned.
+    write_to: OnceLock<Arc<Table>>,
+    copies: OnceLock<Vec<Arc<Table>>>,
+    /// The keeper was called, and passes go on; one flag for a table and its copies.
+    tended: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Table {
@@ -116,26 +120,81 @@ impl std::fmt::Debug for Table {
 impl Table {
     /// An empty table; `number` is its place among all tables of the process.
     pub fn new(settings: Settings, number: usize) -> Table {
+        Table::with(settings, number, RandomState::new(), None)
+    }
+
+    /// An empty copy for a node.
+    pub(crate) fn copy_of(&self, node: &str) -> Table {
+        let name = format!("{}@{node}", self.name()).into();
+        let settings = Settings { name, ..self.settings.clone() };
+        let connections = ForeignConnections::OfNode(NodeSession::default());
+        // Keys have the same hash in all copies.
+        let copy = Table::with(settings, self.number(), self.random.clone(), Some(connections));
+        Table { tended: self.tended.clone(), ..copy }
+    }
+
+    fn with(
+        settings: Settings,
+        number: usize,
+        random: RandomState,
+        connections: Option<ForeignConnections>,
+    ) -> Table {
         let shards = (settings.size as usize / PER_SHARD).next_power_of_two().clamp(1, SHARDS);
         let part = |_| Part { shard: Mutex::default(), first_due: AtomicU64::new(u64::MAX) };
+        let mut layout = Layout::new(&settings, number, shards);
+        if let Some(connections) = connections {
+            layout.connections = connections;
+        }
         Table {
-            layout: Arc::new(Layout::new(&settings, number, shards)),
+            layout: Arc::new(layout),
             settings,
             parts: (0..shards).map(part).collect(),
-            random: RandomState::new(),
+            random,
             used: AtomicU32::new(0),
             tight: AtomicBool::new(false),
             refused: AtomicU64::new(0),
             cursor: AtomicUsize::new(0),
             keeper: OnceLock::new(),
-            tended: AtomicBool::new(false),
+            write_to: OnceLock::new(),
+            copies: OnceLock::new(),
+            tended: Arc::default(),
         }
     }
 
     /// Sets the callback that starts expiry: from then on its owner calls [`Table::expire`] until
     /// [`Table::next_pass`] yields nothing. Only the first callback that is set counts.
     pub fn set_keeper(&self, keeper: ExpiryCallback) {
+        let keeper: Arc<dyn Fn(u64) + Send + Sync> = keeper.into();
+        for copy in self.copies() {
+            let _ = copy.keeper.set(keeper.clone());
+        }
         let _ = self.keeper.set(keeper);
+    }
+
+    /// Sets the copies of other nodes, and how readers see them.
+    pub(crate) fn set_copies(&self, copies: Vec<Arc<Table>>, others: Box<dyn OtherNodes>) {
+        let _ = self.copies.set(copies);
+        let _ = self.layout.others.set(others);
+    }
+
+    /// The copies of other nodes, in the order of the nodes.
+    pub fn copies(&self) -> &[Arc<Table>] {
+        self.copies.get().map_or(&[], |copies| copies)
+    }
+
+    /// Whether another node alone changes it.
+    pub fn is_copy(&self) -> bool {
+        matches!(self.layout.connections, ForeignConnections::OfNode(_))
+    }
+
+    /// Sets the table that tags and servers are written to as well, when peers teach them
+    /// (`write-to`). Its keys are of the same type and length.
+    pub fn set_write_to(&self, target: Arc<Table>) {
+        let _ = self.write_to.set(target);
+    }
+
+    pub(crate) fn write_to(&self) -> Option<&Arc<Table>> {
+        self.write_to.get()
     }
 
     fn call_keeper(&self, due: u64) {
@@ -159,7 +218,8 @@ impl Table {
     }
 
     fn first_due(&self) -> Option<u64> {
-        let due = self.parts.iter().map(|part| part.lock().first_due()).min();
+        let copies = self.copies().iter().flat_map(|copy| &copy.parts);
+        let due = self.parts.iter().chain(copies).map(|part| part.lock().first_due()).min();
         due.filter(|due| *due < u64::MAX)
     }
 
@@ -209,10 +269,27 @@ impl Table {
     }
 
     /// Calls `look` with an entry, which does not count as a use. `look` runs under the lock of the
-    /// shard.
+    /// shard. An entry that another node alone has is that of its copy.
     pub fn look<T>(&self, key: &[u8], now: u64, look: impl FnOnce(&Entry) -> T) -> Option<T> {
-        let (part, hash) = self.part(key);
-        let shard = part.lock();
+        let hash = self.random.hash_one(key);
+        let copies = self.copies();
+        if copies.is_empty() || self.is_copy() {
+            return self.look_hashed(hash, key, now, look);
+        }
+        let has = |table: &&Table| table.look_hashed(hash, key, now, |_| ()).is_some();
+        let holder = std::iter::once(self).chain(copies.iter().map(|copy| &**copy)).find(has)?;
+        holder.look_hashed(hash, key, now, look)
+    }
+
+    /// Calls `look` with an entry of this table alone.
+    pub(crate) fn look_hashed<T>(
+        &self,
+        hash: u64,
+        key: &[u8],
+        now: u64,
+        look: impl FnOnce(&Entry) -> T,
+    ) -> Option<T> {
+        let shard = self.parts[self.layout.shard_of(hash)].lock();
         let entry = shard.find(&Probe(hash, key)).filter(|entry| !entry.has_expired(now))?;
         Some(look(entry))
     }
@@ -304,12 +381,14 @@ impl Table {
     /// table were full.
     pub fn set_tight(&self, tight: bool) {
         self.tight.store(tight, Relaxed);
+        self.copies().iter().for_each(|copy| copy.tight.store(tight, Relaxed));
     }
 
     /// Takes some of the oldest entries out, because memory is short.
     pub fn give_way(&self, now: u64) {
         if !self.settings.nopurge {
             self.purge(PURGE, now);
+            self.copies().iter().for_each(|copy| copy.purge(PURGE, now));
         }
     }
 
@@ -395,6 +474,16 @@ impl Table {
     /// Takes entries out whose time is over; looks at no more than about `budget`. Returns how many
     /// were looked at: with less than `budget` there is nothing left to do now.
     pub fn expire(&self, now: u64, budget: usize) -> usize {
+        let mut looked = self.expire_own(now, budget);
+        for copy in self.copies() {
+            if looked < budget {
+                looked += copy.expire_own(now, budget - looked);
+            }
+        }
+        looked
+    }
+
+    fn expire_own(&self, now: u64, budget: usize) -> usize {
         let Some(span) = self.settings.expire else { return 0 };
         let mut looked = 0;
         let count = self.parts.len();
@@ -430,8 +519,19 @@ impl Table {
         looked.max(1)
     }
 
-    /// Takes an entry out.
+    /// Takes an entry out, and the copies of other nodes with it: they come back when those nodes
+    /// change theirs.
     pub fn remove(&self, key: &[u8]) -> Removal {
+        let removal = self.remove_own(key);
+        if removal == Removal::InUse {
+            return removal;
+        }
+        let copies = self.copies().iter().map(|copy| copy.remove_own(key));
+        let was_there = copies.filter(|removal| *removal == Removal::Done).count() > 0;
+        if was_there { Removal::Done } else { removal }
+    }
+
+    fn remove_own(&self, key: &[u8]) -> Removal {
         let (part, hash) = self.part(key);
         let mut shard = part.lock();
         let Some(entry) = shard.find(&Probe(hash, key)).cloned() else { return Removal::Absent };

@@ -1,5 +1,6 @@
 //! Values that leave a table and come into it: what peers teach each other.
 
+use crate::aggregate::ForeignConnections;
 use crate::data::{DataKind, DataType};
 use crate::entry::{Data, Entry};
 use crate::layout::{Cell, Layout, MAX_ARRAY};
@@ -53,17 +54,27 @@ impl Entry {
             }
             let elements = 0..stored.count.clamp(1, MAX_ARRAY);
             let cells = elements.filter_map(|index| layout.cell(*data, index));
-            into.values.extend(cells.map(|cell| exported(&held, cell, now)));
+            into.values.extend(cells.map(|cell| match exported(&held, cell, now) {
+                Value::Number(word) => Value::Number(layout.number(*data, word, now)),
+                other => other,
+            }));
         }
     }
 
     /// Takes learned values over; whether a count, tag or text of this process stays that differs.
-    /// Values that are not stored are left out, and so is `conn_cur`: it counts what this process
-    /// has open.
-    pub(crate) fn import(&self, values: &[LearnedValue], now: u64, keep: Keep) -> bool {
+    /// Values that are not stored are left out, and so is `conn_cur` where it counts what this
+    /// process has open.
+    pub(crate) fn import<'v>(
+        &self,
+        values: impl Iterator<Item = &'v LearnedValue>,
+        now: u64,
+        keep: Keep,
+    ) -> bool {
         let mut held = self.lock();
         let mut differs = false;
-        for learned in values.iter().filter(|learned| learned.data != DataType::ConnCur) {
+        let counts_own = matches!(self.layout.connections, ForeignConnections::Ignored);
+        let taken = |it: &&LearnedValue| it.data != DataType::ConnCur || !counts_own;
+        for learned in values.filter(taken) {
             differs |= import(&mut held, &self.layout, learned, now, keep);
         }
         differs
@@ -105,7 +116,13 @@ fn import(held: &mut Data, layout: &Layout, learned: &LearnedValue, now: u64, ke
     let Some(cell) = layout.stored(*data).and_then(|_| layout.cell(*data, *index)) else {
         return false;
     };
-    let is_tag = matches!(data, DataType::ServerId | DataType::Gpt0 | DataType::Gpt);
+    if let (DataType::ConnCur, ForeignConnections::OfNode(session), Value::Number(count)) =
+        (data, &layout.connections, value)
+    {
+        held.words[cell.at] = session.stored(*count);
+        return false;
+    }
+    let is_tag = data.is_label();
     let words = &mut held.words[cell.at..];
     match (value, cell.kind) {
         (Value::Number(number), DataKind::Count | DataKind::Long) => {

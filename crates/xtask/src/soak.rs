@@ -15,6 +15,8 @@ The tests that are too long for every change, on inputs that no run before has s
             1,000 seeds (crates/sim/tests/faults.rs)
   peers     five processes that share a table while connections are lost, 1,000 seeds
             (crates/sim/tests/peers.rs)
+  group     two HAProxies and one Weir that share tables under load for ten minutes, while each is
+            restarted and reloaded (needs Debian's haproxy)
   quic      clients of HTTP/3 in networks that lose, reorder and limit datagrams, 10,000 seeds
             (crates/sim/tests/quic.rs)
   fuzz      the fuzz targets as properties: 20,000 changed seeds and pieces of noise each
@@ -29,7 +31,7 @@ The tests that are too long for every change, on inputs that no run before has s
            (default: the date, in minutes)
   --only   some of the parts
 
-Stops at the first failure. All together take about half an hour on two processors.
+Stops at the first failure. All together take about forty minutes on two processors.
 ";
 
 const FLAGS: &[args::Flag] =
@@ -47,6 +49,7 @@ type Part = (&'static str, fn(&Path, &Amount) -> Outcome);
 const PARTS: &[Part] = &[
     ("day", |root, amount| simulated("faults", 1_000, root, amount)),
     ("peers", |root, amount| simulated("peers", 1_000, root, amount)),
+    ("group", group),
     ("quic", |root, amount| simulated("quic", 10_000, root, amount)),
     ("fuzz", fuzz),
     ("property", property),
@@ -97,6 +100,14 @@ fn simulated(name: &str, seeds: u32, root: &Path, amount: &Amount) -> Outcome {
     })
 }
 
+/// The ignored process test of a group of peers.
+fn group(root: &Path, amount: &Amount) -> Outcome {
+    let test = ["test", "--quiet", "--package", "acceptance", "peers::soak", "--", "--ignored"];
+    cargo(root, &test, |command| {
+        command.env("WEIR_SOAK_SECONDS", scaled(amount, 600));
+    })
+}
+
 fn fuzz(root: &Path, amount: &Amount) -> Outcome {
     cargo(root, &["test", "--quiet", "--package", "parser-properties"], |command| {
         command.env("PROPTEST_CASES", scaled(amount, 20_000));
@@ -141,7 +152,8 @@ mod tests {
         let names = |only| -> Outcome<Vec<&str>> {
             Ok(chosen(only)?.into_iter().map(|(name, _)| *name).collect())
         };
-        let all = ["day", "peers", "quic", "fuzz", "property", "differ", "package", "prove"];
+        let all =
+            ["day", "peers", "group", "quic", "fuzz", "property", "differ", "package", "prove"];
         assert_eq!(names(None).unwrap(), all);
         assert_eq!(names(Some("differ,day")).unwrap(), ["day", "differ"]);
         assert!(names(Some("day,night")).is_err());

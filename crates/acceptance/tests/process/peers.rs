@@ -3,8 +3,10 @@
 mod differential;
 mod links;
 mod listings;
+mod nodes;
 mod refusals;
 mod reloads;
+mod soak;
 mod wire;
 mod words;
 

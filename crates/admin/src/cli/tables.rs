@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use stdx::decimal;
-use table::{DataKind, DataType, Entry, Key, KeyKind, Removal, Table, Walk};
+use table::{DataKind, DataType, Entry, GroupWalk, Key, KeyKind, Removal, Table};
 
 /// Filters of one command.
 const MAX_FILTERS: usize = 4;
@@ -53,7 +53,10 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     let mut out = String::new();
     if call.word(2).is_empty() {
         // As HAProxy lists them, the last one declared first.
-        call.shared().tables.iter().rev().for_each(|table| title(table, now, &mut out));
+        for table in call.shared().tables.iter().rev() {
+            title(table, now, &mut out);
+            table.copies().iter().for_each(|copy| title(copy, now, &mut out));
+        }
         return Reply::Dump(out);
     }
     let (table, selection) = match target(call, "Showing keys from") {
@@ -81,6 +84,9 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     }
     Reply::Dump(out)
 }
+
+/// The refusal to change what another node counts.
+const READ_ONLY: &str = "The table is the copy of another node";
 
 /// The arguments of `clear table`.
 const CLEARED: &str = "Required arguments: <table> \"data.<store_data_type>\" <operator> <value> or <table> key <key>";
@@ -113,10 +119,10 @@ pub(super) fn clear(call: &mut Call<'_>) -> Reply {
 
 /// Takes the entries out that pass all filters, but those in use.
 fn removal(table: &Arc<Table>, filters: Vec<EntryFilter>, now: u64) -> Reply {
-    let (table, mut walk) = (table.clone(), Walk::default());
+    let (table, mut walk) = (table.clone(), GroupWalk::default());
     Reply::Pieces(Box::new(move |_, _| {
-        let Some(entries) = table.walk(&mut walk, now) else { return false };
-        for entry in entries.iter().filter(|it| passes(it, &filters, now)) {
+        let Some(entries) = table.walk_group(&mut walk, now) else { return false };
+        for entry in entries.iter().filter(|it| passes(&table, it, &filters, now)) {
             table.remove(entry.key());
         }
         true
@@ -131,6 +137,9 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
     }
     let shared = call.shared().clone();
     let Some(table) = find(&shared, call.word(2)) else { return Reply::error("No such table") };
+    if table.is_copy() {
+        return Reply::error(READ_ONLY);
+    }
     match call.word(3) {
         "key" if call.word(4).is_empty() => return Reply::error("Key value expected"),
         "key" => {}
@@ -199,8 +208,10 @@ fn integer(text: &str) -> Option<u64> {
     text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(|value| value as u64))
 }
 
+/// The table of this name, or the copy of another node.
 fn find<'s>(shared: &'s Shared, name: &str) -> Option<&'s Arc<Table>> {
-    shared.tables.iter().find(|table| table.name() == name)
+    let copies = shared.tables.iter().flat_map(|table| table.copies());
+    shared.tables.iter().chain(copies).find(|table| table.name() == name)
 }
 
 /// The refusal where keys of this type cannot be written.
@@ -215,6 +226,9 @@ fn unwritable(table: &Table, verb: &str) -> Option<Reply> {
 /// The table that a command names, and the entries.
 fn target<'c>(call: &'c Call<'_>, verb: &str) -> Result<(&'c Arc<Table>, Selection<'c>), Reply> {
     let table = find(call.shared(), call.word(2)).ok_or_else(|| Reply::error("No such table"))?;
+    if table.is_copy() && call.word(0) == "clear" {
+        return Err(Reply::error(READ_ONLY));
+    }
     let selection = match call.word(3) {
         "" => Selection::All,
         "key" if call.word(4).is_empty() => return Err(Reply::error("Key value expected")),
@@ -266,9 +280,12 @@ fn filter(call: &Call<'_>, table: &Table, at: usize) -> Result<EntryFilter, &'st
 }
 
 /// Whether an entry passes all filters. Data without a number passes no filter.
-fn passes(entry: &Entry, filters: &[EntryFilter], now: u64) -> bool {
+fn passes(table: &Table, entry: &Entry, filters: &[EntryFilter], now: u64) -> bool {
     filters.iter().all(|filter| {
-        let value = entry.get(filter.data, 0, now);
+        let value = match table.is_copy() {
+            true => entry.get_own(filter.data, 0, now),
+            false => entry.get(filter.data, 0, now),
+        };
         value.is_some_and(|value| (filter.compare)(&value, &filter.value))
     })
 }
@@ -277,10 +294,12 @@ fn passes(entry: &Entry, filters: &[EntryFilter], now: u64) -> bool {
 fn listing(table: &Arc<Table>, filters: Vec<EntryFilter>, now: u64) -> Reply {
     let mut out = String::new();
     title(table, now, &mut out);
-    let (table, mut walk, mut lines) = (table.clone(), Walk::default(), Lines::of(table, now));
-    if table.used() as usize <= SORTED {
-        let steps = std::iter::from_fn(|| table.walk(&mut walk, now)).flatten();
-        let mut entries: Vec<Arc<Entry>> = steps.filter(|it| passes(it, &filters, now)).collect();
+    let (table, mut walk) = (table.clone(), GroupWalk::default());
+    let mut lines = Lines::of(&table, now);
+    if table.used_in_group() <= SORTED {
+        let steps = std::iter::from_fn(|| table.walk_group(&mut walk, now)).flatten();
+        let passing = steps.filter(|it| passes(&table, it, &filters, now));
+        let mut entries: Vec<Arc<Entry>> = passing.collect();
         entries.sort_unstable_by(|a, b| a.key().cmp(b.key()));
         entries.iter().for_each(|entry| lines.write(entry, &mut out));
         return Reply::Dump(out);
@@ -288,8 +307,8 @@ fn listing(table: &Arc<Table>, filters: Vec<EntryFilter>, now: u64) -> Reply {
     let mut start = Some(out);
     Reply::Pieces(Box::new(move |_, out| {
         out.extend(start.take());
-        let Some(entries) = table.walk(&mut walk, now) else { return false };
-        let passing = entries.iter().filter(|it| passes(it, &filters, now));
+        let Some(entries) = table.walk_group(&mut walk, now) else { return false };
+        let passing = entries.iter().filter(|it| passes(&table, it, &filters, now));
         passing.for_each(|entry| lines.write(entry, out));
         true
     }))
@@ -339,7 +358,11 @@ impl Lines {
     }
 
     fn write(&mut self, entry: &Entry, out: &mut String) {
-        let uses = entry.read(&self.wanted, self.now, &mut self.values);
+        let is_copy = self.table.is_copy();
+        let uses = match is_copy {
+            true => entry.read_own(&self.wanted, self.now, &mut self.values),
+            false => entry.read(&self.wanted, self.now, &mut self.values),
+        };
         // Tools expect an address to tell entries apart; any number that does will do.
         let _ = write!(out, "{:p}: key=", std::ptr::from_ref(entry));
         match self.table.kind().number(entry.key()) {
@@ -353,7 +376,11 @@ impl Lines {
         for ((label, kind), value) in self.columns.iter().zip(&self.values) {
             out.push_str(label);
             match kind {
-                DataKind::Text => out.push_str(entry.server_key().as_deref().unwrap_or("-")),
+                DataKind::Text => {
+                    let key =
+                        if is_copy { entry.server_key_own() } else { entry.server_key(self.now) };
+                    out.push_str(key.as_deref().unwrap_or("-"));
+                }
                 DataKind::Rate | DataKind::Count | DataKind::Long => decimal::push(out, *value),
             }
         }

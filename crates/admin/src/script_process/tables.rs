@@ -69,7 +69,7 @@ fn values(table: &Table, entry: &Entry, now: u64) -> Vec<(Vec<u8>, Plain)> {
     let value = |(name, kind, stored): (&str, DataKind, Stored)| {
         let at = |index| int(entry.get(stored.data, index, now).unwrap_or(0));
         let value = match kind {
-            DataKind::Text => entry.server_key().as_deref().unwrap_or_default().into(),
+            DataKind::Text => entry.server_key(now).as_deref().unwrap_or_default().into(),
             _ if stored.data.is_array() => Plain::List((0..stored.count).map(at).collect()),
             _ => at(0),
         };

@@ -23,6 +23,7 @@ impl Builder<'_> {
             successor: successor(from),
             preamble: from.bind.as_ref().map_or_else(Preamble::default, preamble),
             remotes: from.peers.iter().filter(remote).map(reach).collect(),
+            shards: from.shards,
             tables: tables(model, from),
             max_updates: self.global.tune.peers_max_updates.map(|updates| updates as usize),
             logs: self.logs(&from.logs, None),
@@ -49,7 +50,7 @@ fn server(peer: &Peer, address: Option<Address>) -> PeerServer {
     let connector = peer.tls.clone().filter(|_| peer.options.tls.enabled);
     let encryption = connector.map(|it| fixed_encryption(it, &peer.options));
     let announce = announce(peer.options.link.announce, false);
-    PeerServer { name: peer.name.clone(), address, encryption, announce }
+    PeerServer { name: peer.name.clone(), address, shard: peer.shard, encryption, announce }
 }
 
 /// The tables that name the section. Peers name a table of the section itself by a slash and the

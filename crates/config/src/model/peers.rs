@@ -16,6 +16,8 @@ pub struct Peers {
     pub local: Arc<str>,
     /// The listener: a `bind` line, or the address of the local peer.
     pub bind: Option<Bind>,
+    /// The parts of the keys that peers may get; 0 if each gets all.
+    pub shards: u32,
     /// All peers, the local one included.
     pub peers: Vec<Peer>,
     /// `log` lines, those of `global` included.
@@ -29,6 +31,8 @@ pub struct Peer {
     pub name: Arc<str>,
     /// Its address; the local peer needs none.
     pub address: Option<Address>,
+    /// The part of the keys that it gets; nothing if it gets all.
+    pub shard: Option<u32>,
     /// TLS options of its line (section 5.2).
     pub options: ServerOptions,
     /// Its side of TLS, if the connection is encrypted.

@@ -469,7 +469,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
     ),
     entry(
         "stick-table",
-        "type <type> [len <length>] size <size> [expire <expire>] [nopurge] [srvkey <srvkey>] [store <data_type>]*",
+        "type <type> [len <length>] size <size> [expire <expire>] [nopurge] [peers <section> [recv-only] [write-to <table>] [aggregate sum|max|last]] [srvkey <srvkey>] [store <data_type>]*",
         Places::SIDES,
         "Declares the table of this section.",
         stick_table::parse,

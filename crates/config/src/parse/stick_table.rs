@@ -6,7 +6,7 @@ use crate::line::{Args, Fault, Parsed};
 use crate::model::At;
 use crate::value::{self, Unit, ValueError};
 use std::sync::Arc;
-use table::{DataKind, DataType, KeyKind, MAX_ARRAY, ServerKey, Settings};
+use table::{Aggregate, DataKind, DataType, KeyKind, MAX_ARRAY, ServerKey, Settings};
 
 /// The arguments of a line read so far.
 struct TableLine {
@@ -50,8 +50,17 @@ pub(crate) fn read(
                 line.settings.nopurge = true;
                 n + 1
             }
+            "recv-only" => {
+                line.settings.recv_only = true;
+                n + 1
+            }
             "srvkey" => line.server_key(args, n + 1)?,
             "store" => line.store(cx, args, n + 1)?,
+            "write-to" => {
+                line.settings.write_to = Some(line.need(args, n + 1)?.into());
+                n + 2
+            }
+            "aggregate" => line.aggregate(args, n + 1)?,
             "peers" if keyword == "stick-table" => {
                 line.settings.peers = Some(line.need(args, n + 1)?.into());
                 n + 2
@@ -68,7 +77,23 @@ pub(crate) fn read(
         return Err(args.fault(0, format!("{keyword}: missing type.")));
     }
     overridden(&line.settings, keyword, args)?;
+    aggregates(&line.settings, keyword, args)?;
     Ok(line.settings)
+}
+
+/// A table that adds up the copies of peers has peers, and is changed here.
+fn aggregates(settings: &Settings, keyword: &str, args: Args<'_>) -> Parsed {
+    let message = match (settings.aggregate, settings.recv_only, &settings.write_to) {
+        (None, ..) => return Ok(()),
+        (_, true, _) => format!("{keyword}: 'aggregate' and 'recv-only' exclude each other."),
+        (_, _, Some(_)) => format!("{keyword}: 'aggregate' and 'write-to' exclude each other."),
+        _ if settings.peers.is_none() && keyword == "stick-table" => {
+            format!("{keyword}: 'aggregate' needs 'peers'.")
+        }
+        _ => return Ok(()),
+    };
+    let (at, _) = args.find(1, "aggregate");
+    Err(args.fault(at, message))
 }
 
 /// Arrays and what they replace cannot be together.
@@ -150,6 +175,20 @@ impl TableLine {
             ),
         })?;
         self.settings.expire = u32::try_from(ms).ok().filter(|ms| *ms > 0);
+        Ok(n + 1)
+    }
+
+    fn aggregate(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
+        let given = self.need(args, n)?;
+        let kind = Aggregate::named(given).ok_or_else(|| {
+            let names = Aggregate::TABLE.iter().map(|(name, _)| *name);
+            let message = format!(
+                "{}: 'aggregate' expects 'sum', 'max' or 'last', not '{given}'.",
+                self.keyword
+            );
+            args.fault(n, message).suggest(crate::suggest::nearest(given, names))
+        })?;
+        self.settings.aggregate = Some(kind);
         Ok(n + 1)
     }
 

@@ -45,8 +45,9 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
         Ok(())
     }),
     own("default-server", "[param*]", "Presets for the peers after it.", |d, at, cx, a| {
-        let presets = d.peers[at].default_server.clone();
-        d.peers[at].default_server = options(presets, 1, cx, a, "'default-server'")?;
+        let presets = (d.peers[at].default_server.clone(), d.peers[at].default_shard);
+        let (options, shard) = options(presets, 1, cx, a, "'default-server'")?;
+        (d.peers[at].default_server, d.peers[at].default_shard) = (options, shard);
         Ok(())
     }),
     own("disabled", "", "Does not share the tables.", |d, at, _, _| {
@@ -66,6 +67,12 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
     own("server", "<name> [<addr>:<port>] [param*]", "The same as `peer`.", |d, at, cx, a| {
         peer(&mut d.peers[at], cx, a)
     }),
+    own("shards", "<number>", "Parts of the keys, of which a peer may get one.", |d, at, _, a| {
+        let number = a.text(1).parse().ok().filter(|number| *number > 0);
+        let message = "'shards' expects a number of peers, from 1 on";
+        d.peers[at].section.shards = number.ok_or_else(|| a.fault(1, message))?;
+        a.no_more_than(1)
+    }),
     own("table", "<name> type <type> size <size> ...", "A table to share.", |d, at, cx, a| {
         table(&mut d.peers[at], cx, a)
     }),
@@ -84,6 +91,9 @@ const PROXY_PROTOCOL: &[&str] = &[
     "send-proxy-v2-ssl-cn",
 ];
 
+/// The parameter of a peer that names the part of the keys that it gets.
+const SHARD: &str = "shard";
+
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
     cx.has_peers = true;
     let name = only_name(cx, args, "missing name for peers section.");
@@ -97,6 +107,7 @@ fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
         disabled: false,
         local: cx.local_peer.as_str().into(),
         bind: None,
+        shards: 0,
         peers: Vec::new(),
         logs: Vec::new(),
     };
@@ -105,6 +116,7 @@ fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
         binds: Vec::new(),
         bind_options: None,
         default_server: ServerOptions::default(),
+        default_shard: None,
         logs: Vec::new(),
         tables: Vec::new(),
     });
@@ -170,7 +182,8 @@ fn peer(draft: &mut DraftPeers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let has_address = args.get(2).is_some_and(is_address);
     let address = if has_address { address(cx, args, &context)? } else { None };
     let first = if has_address { 3 } else { 2 };
-    let options = options(draft.default_server.clone(), first, cx, args, &context)?;
+    let presets = (draft.default_server.clone(), draft.default_shard);
+    let (options, shard) = options(presets, first, cx, args, &context)?;
     match (is_local, has_address) {
         (true, true) if !draft.binds.is_empty() => {
             return Err(args.fault(0, "mixing \"peer\" and \"bind\" line is forbidden"));
@@ -183,13 +196,13 @@ fn peer(draft: &mut DraftPeers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         cx.warn(args, 1, message);
     }
     let (name, place) = (name.into(), args.place().clone());
-    draft.section.peers.push(Peer { name, address, options, tls: None, place });
+    draft.section.peers.push(Peer { name, address, shard, options, tls: None, place });
     Ok(())
 }
 
 /// Whether a word is an address rather than the first option.
 fn is_address(word: &str) -> bool {
-    server::find(word).is_none()
+    word != SHARD && server::find(word).is_none()
 }
 
 /// The address that follows the name, if it has a port.
@@ -230,19 +243,26 @@ fn own_listener(draft: &mut DraftPeers, cx: &mut Cx<'_>, args: Args<'_>) -> Pars
     }
 }
 
-/// Options of a line, from the word `first` on. Only options of TLS and of the PROXY protocol have
-/// an effect.
+/// Options of a line, from the word `first` on, and its `shard`. Only options of TLS and of
+/// the PROXY protocol have an effect.
 fn options(
-    presets: ServerOptions,
+    (presets, mut shard): (ServerOptions, Option<u32>),
     first: usize,
     cx: &mut Cx<'_>,
     args: Args<'_>,
     context: &str,
-) -> Parsed<ServerOptions> {
+) -> Parsed<(ServerOptions, Option<u32>)> {
     let mut filling = Filling { options: presets, ..Filling::bare() };
     filling.options.tls.presets = Some(cx.tls_presets.clone());
     let mut n = first;
     while let Some(word) = args.get(n) {
+        if word == SHARD {
+            let given = args.text(n + 1).parse::<u32>();
+            let number = given.map_err(|_| args.fault(n + 1, "'shard' expects a number"));
+            shard = Some(number.map_err(|fault| fault.within(context))?).filter(|it| *it > 0);
+            n += 2;
+            continue;
+        }
         let Some(keyword) = server::find(word) else {
             let unknown = format!("unknown keyword '{word}'");
             return Err(known::fault(args, n, "server", word, unknown).within(context));
@@ -257,7 +277,7 @@ fn options(
         }
         n += 1 + keyword.takes();
     }
-    Ok(filling.options)
+    Ok((filling.options, shard))
 }
 
 /// `table <name> type <type> size <size> ...`; rules name it with the section before it.
@@ -292,6 +312,15 @@ fn complete(draft: &mut Draft, cx: &mut Cx<'_>) {
             section.disabled = true;
             continue;
         };
+        for peer in &section.peers {
+            if let Some(shard) = peer.shard.filter(|shard| *shard > section.shards) {
+                let message = format!(
+                    "Peers section '{}': 'shard {shard}' of peer '{}' is ignored: it is greater than 'shards'.",
+                    section.name, peer.name
+                );
+                cx.about(Severity::Warning, &peer.place, message);
+            }
+        }
         warn_of_encryption(section.bind.as_ref().map(|bind| &*bind.options), local, section, cx);
     }
 }

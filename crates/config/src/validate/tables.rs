@@ -29,6 +29,10 @@ pub(super) fn collect(
         }
         found.push((table.value, table.place));
     }
+    for (table, place) in &found {
+        let faults = [wrong_target(table, &found), hidden_copy(table, &found)];
+        faults.into_iter().flatten().for_each(|message| cx.about(Severity::Alert, place, message));
+    }
     let mut settings: Vec<Settings> = found.into_iter().map(|(settings, _)| settings).collect();
     for mention in cx.tables.take() {
         if retired.contains(&*mention.proxy) {
@@ -37,6 +41,37 @@ pub(super) fn collect(
         resolve(&mention, &mut settings, cx);
     }
     settings
+}
+
+/// The reason why tags and servers cannot be written to the table that `write-to` names.
+fn wrong_target(table: &Settings, all: &[(Settings, Place)]) -> Option<String> {
+    let (name, target) = (&table.name, table.write_to.as_ref()?);
+    let Some((found, _)) = all.iter().find(|(other, _)| other.name == *target) else {
+        return Some(format!(
+            "stick-table '{name}': unable to find table '{target}' referenced by write-to."
+        ));
+    };
+    if found.name == *name {
+        return Some(format!("stick-table '{name}': 'write-to' cannot name the table itself."));
+    }
+    let message = format!(
+        "stick-table '{name}': 'write-to' table '{target}' has keys of another type or length."
+    );
+    (found.kind != table.kind).then_some(message)
+}
+
+/// The reason why a table would be taken for the copy that one of `aggregate` keeps for a peer.
+fn hidden_copy(table: &Settings, all: &[(Settings, Place)]) -> Option<String> {
+    let is_it = |(other, _): &&(Settings, Place)| {
+        other.aggregate.is_some()
+            && other.peers == table.peers
+            && table.name.strip_prefix(&*other.name).is_some_and(|rest| rest.starts_with('@'))
+    };
+    let (other, _) = all.iter().find(is_it)?;
+    let (name, other) = (&table.name, &other.name);
+    Some(format!(
+        "stick-table '{name}' has the name of a copy that stick-table '{other}' keeps ('aggregate')."
+    ))
 }
 
 fn resolve(mention: &TableMention, all: &mut [Settings], cx: &mut Cx<'_>) {

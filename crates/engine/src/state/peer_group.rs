@@ -1,6 +1,6 @@
 //! `peers` sections that run: the group of each, which the runtime socket reads as well.
 
-use peers::{Group, Settings, SharedTable};
+use peers::{Group, Settings, Shards, SharedTable};
 use settings::{PeersSection, Process};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, MutexGuard};
@@ -42,6 +42,10 @@ impl PeerGroup {
 fn group_settings(process: &Process, settings: &PeersSection) -> Settings {
     Settings {
         remotes: settings.remotes.iter().map(|peer| peer.name.clone()).collect(),
+        shards: Shards {
+            count: settings.shards,
+            of_remotes: settings.remotes.iter().map(|peer| peer.shard).collect(),
+        },
         pid: process.pid,
         max_updates: settings.max_updates.unwrap_or(Settings::MAX_UPDATES),
         max_message: process.buffer_size,

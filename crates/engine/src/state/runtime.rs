@@ -224,7 +224,7 @@ impl Shared {
         let (hidden, shown): (Vec<_>, Vec<_>) = proxies.into_iter().partition(is_hidden);
         let mut proxies: Vec<_> = shown.into_iter().chain(hidden).enumerate().map(build).collect();
         let hidden = proxies.split_off(proxies.partition_point(|it| !it.settings.hidden));
-        let tables = tables(&settings.tables);
+        let tables = tables(&settings);
         let peers = |it| PeerGroup::new(&settings, it, &tables, now / 1_000_000);
         let peers = settings.peers.iter().map(peers).collect();
         let shared = Arc::new(Self {
@@ -400,11 +400,23 @@ impl Shared {
     }
 }
 
-fn tables(settings: &[table::Settings]) -> Vec<Arc<Table>> {
+fn tables(process: &settings::Process) -> Vec<Arc<Table>> {
     let table = |(number, settings): (usize, &table::Settings)| {
         Arc::new(Table::new(settings.clone(), number))
     };
-    settings.iter().enumerate().map(table).collect()
+    let tables: Vec<Arc<Table>> = process.tables.iter().enumerate().map(table).collect();
+    for section in &process.peers {
+        let nodes: Vec<Arc<str>> = section.remotes.iter().map(|peer| peer.name.clone()).collect();
+        let shared = section.tables.iter().filter_map(|(_, index)| tables.get(*index));
+        shared.for_each(|table| table.keep_copies(&nodes));
+    }
+    for table in &tables {
+        let name = table.settings().write_to.as_deref();
+        if let Some(target) = tables.iter().find(|it| Some(it.name()) == name) {
+            table.set_write_to(target.clone());
+        }
+    }
+    tables
 }
 
 /// A running `frontend`, `backend` or `listen` section: a proxy, and the sides that it has.

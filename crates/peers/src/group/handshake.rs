@@ -100,6 +100,7 @@ impl Group {
         known.established_at = Some(now);
         self.actions.push_back(Action::Report(Event::Established(known.name.clone())));
         known.restart(&self.tables, pid);
+        self.copies_of(peer).for_each(|table| table.node_connected(now));
         if peer == LOCAL {
             // The old process teaches the new one. As with HAProxy, each side does.
             session.outgoing.lesson = Some(Teaching::default());

@@ -4,8 +4,8 @@ use super::resync::News;
 use super::{Action, Event, Group, LOCAL, Loss, Step};
 use crate::definition::{Definition, KeyType};
 use crate::message::{Ack, Control, Message, UpdateKind, WireError};
+use crate::roles;
 use crate::session::{Current, Session, TaughtTable, Teaching};
-use crate::settings::SharedTable;
 use crate::update::Update;
 use crate::varint;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Group {
         match message {
             Message::Control(control) => self.obey_control(peer, session, control, now),
             Message::Definition(body) => {
-                if let Some(table) = describe(&self.tables, session, Definition::read(body)?) {
+                if let Some(table) = self.describe(peer, session, Definition::read(body)?) {
                     self.report_table(peer, session, table, Event::Mismatch);
                 }
                 Ok(())
@@ -176,6 +176,26 @@ impl Group {
     }
 }
 
+impl Group {
+    /// Takes over how the peer describes a table; updates are about it from now on. Those of a
+    /// table that we do not share, or whose keys differ from ours, are of no use; the latter is
+    /// returned.
+    fn describe(
+        &self,
+        peer: usize,
+        session: &mut Session,
+        definition: Definition,
+    ) -> Option<usize> {
+        let named = roles::find(&self.tables, &self.roles, &definition.name, peer);
+        let fits = |at: &usize| {
+            let (key, len) = KeyType::of(self.tables[*at].table.kind());
+            definition.key == Some(key) && definition.key_len == len
+        };
+        let local = named.filter(fits);
+        note_description(session, definition, local, named)
+    }
+}
+
 /// A key as the table keeps it: texts are cut.
 fn fitting_key(kind: KeyKind, key: &[u8]) -> Key<'_> {
     match kind {
@@ -184,21 +204,14 @@ fn fitting_key(kind: KeyKind, key: &[u8]) -> Key<'_> {
     }
 }
 
-/// Takes over how the peer describes a table; updates are about that table from now on. Updates of
-/// a table that this process does not share, or whose keys differ, are ignored; a table with
-/// different keys is returned.
-fn describe(
-    tables: &[SharedTable],
+/// Notes how the peer describes a table; `local` is ours if its updates are of use, `named` ours by
+/// its name, which is returned if its updates are of no use.
+fn note_description(
     session: &mut Session,
     definition: Definition,
+    local: Option<usize>,
+    named: Option<usize>,
 ) -> Option<usize> {
-    let is_it = |shared: &SharedTable| *shared.name.as_bytes() == *definition.name;
-    let named = tables.iter().position(is_it);
-    let fits = |at: &usize| {
-        let (key, len) = KeyType::of(tables[*at].table.kind());
-        definition.key == Some(key) && definition.key_len == len
-    };
-    let local = named.filter(fits);
     let incoming = &mut session.incoming;
     let mut taught = TaughtTable { definition, local, last: 0, owes_ack: false };
     if local.is_none() {

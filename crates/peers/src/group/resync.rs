@@ -7,6 +7,7 @@
 
 use super::{Action, Event, Group, LOCAL};
 use crate::message::{Control, WireError};
+use crate::roles::Owner;
 use crate::session::{Session, State};
 use std::collections::HashMap;
 use table::{Precedence, Table};
@@ -172,6 +173,10 @@ impl Group {
         timed: bool,
         now: u64,
     ) -> News {
+        match self.roles[table].owner {
+            Owner::All => {}
+            owner => return self.weigh_of_one(owner, (peer, table), key, timed, now),
+        }
         let teaches = match self.resync {
             Resync::Done => return self.weigh_change(peer, table, now),
             Resync::Learning(teacher) => teacher == peer || peer == LOCAL,
@@ -194,6 +199,28 @@ impl Group {
                 let confirmed = progress.map_or(0, |progress| progress.confirmed);
                 News::Merged(Precedence::OwnAfter(confirmed))
             }
+        }
+    }
+
+    /// How an update of a table is to be taken that one process alone changes. Of another process,
+    /// what that says itself holds, and what others say of it only where it has said nothing. What
+    /// others say of this process is what it was before it was started again.
+    fn weigh_of_one(
+        &self,
+        owner: Owner,
+        (peer, table): (usize, usize),
+        key: &[u8],
+        timed: bool,
+        now: u64,
+    ) -> News {
+        let teaches = peer == LOCAL || self.resync.teacher() == Some(peer);
+        match owner {
+            Owner::Peer(owner) if owner == peer => News::Merged(Precedence::Learned),
+            Owner::This if teaches && timed => News::Merged(Precedence::OwnBefore),
+            Owner::Peer(_) if !self.table(table).contains(key, now) => {
+                News::Merged(Precedence::OfAbsentNode)
+            }
+            Owner::All | Owner::This | Owner::Peer(_) => News::Older,
         }
     }
 

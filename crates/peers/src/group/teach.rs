@@ -1,9 +1,10 @@
 //! Messages that go: acknowledgements, lessons, changes.
 
-use super::{Group, Loss};
+use super::{Group, LOCAL, Loss};
 use crate::definition::Definition;
 use crate::hello::Version;
 use crate::message::{self, Ack, Control};
+use crate::roles::Owner;
 use crate::session::{Outgoing, Session, SessionId, State};
 use crate::settings::SharedTable;
 use crate::update::Heading;
@@ -48,7 +49,7 @@ impl Group {
         if outgoing.lesson.is_none() {
             return self.teach_changes(peer, session, out, &mut budget, now);
         }
-        while self.next_of_lesson(&mut session.outgoing, now) {
+        while self.next_of_lesson(peer, &mut session.outgoing, now) {
             if !self.send_batch(peer, session, out, &mut budget, now) {
                 return false;
             }
@@ -64,12 +65,13 @@ impl Group {
     }
 
     /// Reads the next entries of a lesson; `false` behind the last one.
-    fn next_of_lesson(&self, outgoing: &mut Outgoing, now: u64) -> bool {
+    fn next_of_lesson(&self, peer: usize, outgoing: &mut Outgoing, now: u64) -> bool {
         let Some(lesson) = &mut outgoing.lesson else { return false };
         while outgoing.batch.is_empty() {
             let Some(shared) = self.tables.get(lesson.table) else { return false };
             outgoing.table = lesson.table;
-            match shared.table.walk(&mut lesson.walk, now) {
+            let is_withheld = peer != LOCAL && self.withholds(lesson.table);
+            match shared.table.walk(&mut lesson.walk, now).filter(|_| !is_withheld) {
                 Some(found) => outgoing.batch = found,
                 None => {
                     lesson.table += 1;
@@ -78,6 +80,12 @@ impl Group {
             }
         }
         true
+    }
+
+    /// Whether a table is not taught yet: this process alone changes it, and others may still know
+    /// what it was before this process was started again.
+    fn withholds(&self, table: usize) -> bool {
+        self.roles[table].owner == Owner::This && !self.is_up_to_date()
     }
 
     /// Sends what has changed in each table. `false`: there is more than was sent.
@@ -93,6 +101,9 @@ impl Group {
             return false;
         }
         for at in 0..self.peers[peer].progress.len() {
+            if self.withholds(at) {
+                continue;
+            }
             let table = self.tables[at].table.clone();
             // Before reading, so that a change that is not read wakes the caller.
             table.arm();
@@ -135,6 +146,10 @@ impl Group {
             }
             budget.updates -= 1;
             let known = &mut self.peers[peer];
+            let shard = known.shard;
+            if shard.is_some_and(|shard| shard != self.settings.shards.of_key(entry.key())) {
+                continue;
+            }
             let last = match known.progress.get_mut(outgoing.table) {
                 Some(progress) => &mut progress.sent,
                 None => &mut outgoing.last_of_local,

@@ -1,5 +1,6 @@
 //! Groups that speak with each other in memory.
 
+mod nodes;
 mod world;
 
 use super::*;
@@ -338,7 +339,7 @@ fn texts_in_updates_of_no_use_are_remembered() {
     message::put_update(&mut bytes, plain, b"\0\0\0\x01\0\0\0\x09\x01\x01");
     assert_eq!(wire.say(&bytes), b"\x0a\x84\x05\x05\0\0\0\x01");
     let table = &wire.group.tables()[0].table;
-    let server = table.look(&9u32.to_be_bytes(), wire.now, table::Entry::server_key);
+    let server = table.look(&9u32.to_be_bytes(), wire.now, table::Entry::server_key_own);
     assert_eq!(server.flatten().as_deref(), Some("srv"));
 }
 

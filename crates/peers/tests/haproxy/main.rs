@@ -159,7 +159,9 @@ fn fields(table: &Table, entry: &Entry, now: u64) -> BTreeMap<String, String> {
                 false => stored.data.name().to_string(),
             };
             let value = match stored.data.kind() {
-                DataKind::Text => entry.server_key().map_or("-".into(), |text| text.to_string()),
+                DataKind::Text => {
+                    entry.server_key_own().map_or("-".into(), |text| text.to_string())
+                }
                 _ => {
                     let value = entry.get(stored.data, index, now).expect("stored");
                     // HAProxy lists numbers of servers with a sign.

@@ -70,7 +70,9 @@ impl Ask {
             Ask::Value(data) | Ask::Element(data) => entry.get(data, index, now)?,
             Ask::Kilo(data) => entry.get(data, index, now)? >> 10,
             Ask::Increment(data, rate) | Ask::IncrementElement(data, rate) => {
-                increment(data, rate)?
+                let own = increment(data, rate)?;
+                let counted = if entry.stores(data) { data } else { rate };
+                entry.of_all(own, (counted, index), now)
             }
             Ask::Clear(data) | Ask::ClearElement(data) => {
                 entry.change(now, |counters| counters.set(data, index, 0))?

@@ -54,8 +54,10 @@ fn update<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let update = || {
         let (table, now) = (args.table(0, facts)?, facts.now_ms());
         let source = Value::from(facts.source()?.ip());
-        let count =
-            |entry: &table::Entry| entry.change(now, |counters| counters.add(D::ConnCnt, 0, 1));
+        let count = |entry: &table::Entry| {
+            let own = entry.change(now, |counters| counters.add(D::ConnCnt, 0, 1))?;
+            Some(entry.of_all(own, (D::ConnCnt, 0), now))
+        };
         if !table.stores(D::ConnCnt, 0) {
             return None;
         }

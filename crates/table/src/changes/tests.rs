@@ -178,7 +178,7 @@ fn of_values_that_both_have_changed_the_greater_one_stays_and_is_taught() {
     let read = |n| {
         let look = |entry: &Entry| {
             let [count, tag] = numbers.map(|data| entry.get(data, 0, 0).expect("stored"));
-            (count, tag, entry.server_key().expect("set").to_string())
+            (count, tag, entry.server_key_own().expect("set").to_string())
         };
         table.look(&key(n), 0, look).expect("it is there")
     };

@@ -157,7 +157,7 @@ fn remembered(tx: &mut Transaction, back: &Backend, rule: &StickRule) -> Option<
 fn server_of(back: &Backend, entry: &Entry, kind: ServerKey, now: u64) -> Option<usize> {
     let id = entry.get(DataType::ServerId, 0, now).filter(|id| *id != 0);
     let by_id = |server: &Server| Some(u64::from(server.state.id())) == id;
-    let Some(key) = entry.server_key() else { return back.servers.slot_of(by_id) };
+    let Some(key) = entry.server_key(now) else { return back.servers.slot_of(by_id) };
     let by_key = |server: &Server| match kind {
         ServerKey::Name => server.state.name() == *key,
         ServerKey::Address => *key_of(server, kind) == *key,

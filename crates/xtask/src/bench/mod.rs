@@ -18,6 +18,7 @@ mod large;
 mod load;
 mod origin;
 mod pace;
+mod peers;
 pub(crate) mod process;
 mod scenarios;
 mod slow;
@@ -39,6 +40,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench slow    [-a ATTACK] [-n SLOW] [-d SECONDS] [-r ROUNDS]
                                  [--alone] [NAME=BINARY ...]
        cargo xtask bench large   [-n ENTRIES] [-c STREAMS] [-d SECONDS] [-r ROUNDS]
+       cargo xtask bench peers   [-n ENTRIES] [-d SECONDS] [-r ROUNDS] [--alone] [NAME=BINARY ...]
        cargo xtask bench certificates [-n CERTIFICATES] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench handshakes [-c CONNECTIONS] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench streams [-d SECONDS] [-n REQUESTS] [--alone] [NAME=BINARY ...]
@@ -70,6 +72,9 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   large    a stick table of 1,000,000 entries and 10,000 streams: what wrk waits with one connection,
            and a client that asks a thousand times a second, alone, then while `show table` and
            `show sess` are asked for without rest
+  peers    a table shared by three processes: CPU of a tracked request with two peers and without, the
+           time in which a fresh process is taught 1,000,000 entries, and the memory that two stopped
+           peers pin
   certificates  a directory of 10,000 certificates: how long a start takes, what memory they need, and what
            it takes to replace one, at rest and while all handshakes are made with it
   handshakes  what plain requests wait while full handshakes take all the time there is, with and
@@ -118,6 +123,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         "churn" => churn::run(rest),
         "slow" => slow::run(rest),
         "large" => large::run(rest),
+        "peers" => peers::run(rest),
         "certificates" => certificates::run(rest),
         "handshakes" => handshakes::run(rest),
         "streams" => streams::run(rest),

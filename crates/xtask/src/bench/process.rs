@@ -160,7 +160,8 @@ impl Process {
         }
     }
 
-    fn signal(&self, name: &str) {
+    /// Sends a signal, named without `SIG`.
+    pub(crate) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         // The process may have ended already; then there is nothing to ask.
         let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();

@@ -35,14 +35,27 @@ const TYPES: &[(&str, &str)] = &[
 const KEYS: &[(&str, &str)] =
     &[("ip", "192.0.2.7"), ("ipv6", "2001:db8::7"), ("integer", "77"), ("string", "seven")];
 
-/// Tables that requests fill, with binary keys and arrays.
-const TRAFFIC: [&str; 2] = ["bytes", "arrays"];
+/// Kinds of keys with what tables of arrays and of servers take them from.
+const SOURCES: &[(&str, &str)] = &[
+    ("ip", "req.hdr_ip(ip)"),
+    ("ipv6", "req.hdr_ip(ip6)"),
+    ("integer", "req.hdr(number)"),
+    ("string", "req.hdr(text)"),
+    ("binary", "path"),
+];
 
-const RULES: &str = "frontend web\n    bind <web>\n    \
-    http-request track-sc0 path table p/bytes\n    http-request track-sc1 path table p/arrays\n    \
-    http-request sc-inc-gpc0(0)\n    http-request sc-set-gpt0(0) 5\n    \
+/// Data types of the table with binary keys that requests fill.
+const BYTES: &str = "gpt0,gpc0,gpc0_rate(1h),gpc1,gpc1_rate(1h),conn_cnt,conn_rate(1h),conn_cur,\
+    sess_cnt,sess_rate(1h),http_req_cnt,http_req_rate(1h),http_err_cnt,http_err_rate(1h),\
+    http_fail_cnt,http_fail_rate(1h),bytes_in_cnt,bytes_in_rate(1h),bytes_out_cnt,\
+    bytes_out_rate(1h)";
+
+const RULES: &str = "    http-request sc-inc-gpc0(0)\n    http-request sc-inc-gpc1(0)\n    \
+    http-request sc-set-gpt0(0) 5\n    \
     http-request sc-inc-gpc(2,1)\n    http-request sc-set-gpt(1,1) 9\n    \
-    http-request return status 404 if { path /missing }\n    http-request return status 200\n";
+    http-request sc-inc-gpc(3,2)\n    http-request sc-set-gpt(2,2) 7\n    \
+    http-request return status 404 if { path_beg /gone- }\n    \
+    http-request return status 500 if { path_beg /fail- }\n    default_backend servers\n";
 
 fn sections() -> String {
     let mut text = "peers p\n    default-bind ssl crt <dir>/p.pem\n    \
@@ -57,13 +70,32 @@ fn sections() -> String {
             let _ = writeln!(text, "    table {name} type {kind}{length} {lines} {data}{argument}");
         }
     }
-    let _ = writeln!(
-        text,
-        "    table bytes type binary len 16 {lines} gpc0,gpt0,http_req_cnt,http_req_rate(1h),\
-         http_err_cnt,http_err_rate(1h),bytes_in_cnt,bytes_out_cnt,conn_cnt,sess_cnt\n    \
-         table arrays type binary len 16 {lines} gpt(3),gpc(4),gpc_rate(4,1h)"
-    );
-    text + RULES
+    let _ = writeln!(text, "    table bytes type binary len 16 {lines} {BYTES}");
+    let (mut rules, mut stores) = (String::new(), String::new());
+    for (kind, source) in SOURCES {
+        let length = match *kind {
+            "string" => " len 32",
+            "binary" => " len 16",
+            _ => "",
+        };
+        let arrays = "gpt(3),gpc(4),gpc_rate(4,1h)";
+        let _ = writeln!(text, "    table arrays_{kind} type {kind}{length} {lines} {arrays}");
+        let _ = writeln!(text, "    table servers_{kind} type {kind}{length} size 1k expire 1h");
+        let _ = writeln!(stores, "    stick store-request {source} table p/servers_{kind}");
+        if *kind != "binary" {
+            let track = "http-request track-sc2";
+            let _ = writeln!(
+                rules,
+                "    {track} {source} table p/arrays_{kind} if {{ path_beg /{kind}- }}"
+            );
+        }
+    }
+    format!(
+        "{text}frontend web\n    bind <web>\n    http-request track-sc0 path table p/bytes\n    \
+         http-request track-sc1 path table p/arrays_binary\n{rules}{RULES}\
+         backend servers\n{stores}    server one <answers>\n\
+         frontend answers\n    bind <answers>\n    http-request return status 200\n"
+    )
 }
 
 /// The program as one of the peers, with a certificate of the group.
@@ -96,7 +128,9 @@ fn entries(program: &Running, table: &str) -> Vec<String> {
 
 fn names() -> impl Iterator<Item = String> {
     let all = TYPES.iter().flat_map(|(data, _)| KEYS.iter().map(move |(kind, _)| (data, kind)));
-    all.map(|(data, kind)| format!("{data}_{kind}")).chain(TRAFFIC.map(String::from))
+    let filled = SOURCES.iter().flat_map(|(kind, _)| ["arrays", "servers"].map(|it| (it, kind)));
+    let named = all.map(|(data, kind)| format!("{data}_{kind}"));
+    named.chain(filled.map(|(table, kind)| format!("{table}_{kind}"))).chain(["bytes".to_owned()])
 }
 
 /// Waits until both programs list the same entries in all tables.
@@ -105,7 +139,13 @@ fn agree(one: &Running, other: &Running, count: usize) {
         let begin = Moment::now();
         loop {
             let last = (entries(one, &name), entries(other, &name));
-            if last.0 == last.1 && last.0.len() == count {
+            // Each path is a binary key.
+            let paths = match &*name {
+                "bytes" | "arrays_binary" => PATHS.len(),
+                "servers_binary" => PATHS.len() - ANSWERED,
+                _ => 1,
+            };
+            if last.0 == last.1 && last.0.len() == paths * count {
                 break;
             }
             assert!(begin.elapsed() < PATIENCE, "{name}: {last:#?}");
@@ -114,7 +154,13 @@ fn agree(one: &Running, other: &Running, count: usize) {
     }
 }
 
-/// Gives each table one more entry.
+/// The paths of requests, each with the number of the round behind it.
+const PATHS: &[&str] = &["/ip-", "/ipv6-", "/integer-", "/string-", "/gone-", "/fail-"];
+
+/// How many of them, the last ones, are answered without a server.
+const ANSWERED: usize = 2;
+
+/// Gives each table one more entry, or one per path.
 fn fill(program: &Running, number: u64) {
     for (at, (data, _)) in (1u64..).zip(TYPES) {
         for (kind, key) in KEYS {
@@ -125,8 +171,12 @@ fn fill(program: &Running, number: u64) {
         }
     }
     let mut client = program.web();
-    client.get(&format!("/path{number}"));
-    client.get(&format!("/path{number}"));
+    for path in PATHS.iter().chain(PATHS) {
+        let headers = format!(
+            "ip: 192.0.2.{number}\r\nip6: 2001:db8::{number}\r\nnumber: {number}\r\ntext: t{number}"
+        );
+        client.ask(format!("GET {path}{number} HTTP/1.1\r\nHost: h\r\n{headers}\r\n\r\n"));
+    }
     drop(client);
     eventually("the requests have ended", || {
         let listing = program.cli("show table p/bytes");

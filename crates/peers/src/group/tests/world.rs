@@ -2,11 +2,11 @@
 
 use super::super::{Action, Event, Group};
 use crate::session::SessionId;
-use crate::settings::{Settings, SharedTable};
+use crate::settings::{Settings, Shards, SharedTable};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use stdx::Prng;
-use table::{DataType, Exported, Key, KeyKind, Table, Value, Walk};
+use table::{Aggregate, DataType, Exported, Key, KeyKind, Table, Value, Walk};
 
 /// Bytes that a message may have in these tests.
 pub(super) const MAX_MESSAGE: usize = 512;
@@ -38,18 +38,23 @@ pub(super) struct World {
     connections: Vec<[End; 2]>,
     /// Connections that were lost.
     pub(super) lost: usize,
+    /// Whether processes that start keep a copy of the table per node.
+    pub(super) aggregate: Option<Aggregate>,
+    /// The parts of the keys that processes that start send to others.
+    pub(super) shards: Shards,
     /// The longest queue of bytes that an end has seen.
     pub(super) most_unused: usize,
 }
 
 /// The table that the processes of a test share.
-fn shared_table(expire: Option<u32>) -> Arc<Table> {
+fn shared_table(expire: Option<u32>, aggregate: Option<Aggregate>) -> Table {
     let mut settings = table::Settings::new("t", KeyKind::Integer, 10_000);
     settings.expire = expire;
+    settings.aggregate = aggregate;
     settings.add(DataType::Gpc0, 1, 0);
     settings.add(DataType::ConnCur, 1, 0);
     settings.add(DataType::ServerKey, 1, 0);
-    Arc::new(Table::new(settings, 0))
+    Table::new(settings, 0)
 }
 
 impl World {
@@ -61,6 +66,8 @@ impl World {
             listeners: BTreeMap::new(),
             connections: Vec::new(),
             lost: 0,
+            aggregate: None,
+            shards: Shards::default(),
             most_unused: 0,
         }
     }
@@ -76,10 +83,14 @@ impl World {
 
     /// Starts a process, which listens under its name from now on.
     pub(super) fn start(&mut self, name: &str, group: &[&str], replaces: bool) -> usize {
-        let table = shared_table(Some(600_000));
+        let table = shared_table(Some(600_000), self.aggregate);
         let others = group.iter().filter(|other| **other != name);
+        let remotes: Vec<Arc<str>> = others.map(|other| Arc::from(*other)).collect();
+        table.keep_copies(&remotes);
+        let table = Arc::new(table);
         let settings = Settings {
-            remotes: others.map(|other| Arc::from(*other)).collect(),
+            remotes,
+            shards: self.shards.clone(),
             pid: 100 + self.processes.len() as u32,
             max_updates: 20,
             max_message: MAX_MESSAGE,
