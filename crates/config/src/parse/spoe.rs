@@ -38,7 +38,7 @@ pub(super) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> P
     }
     let agent = draft.agent.as_ref();
     let agent = agent.ok_or_else(|| {
-        args.fault(n - 1, in_filter(&format!("No SPOE agent found in file {file}")))
+        args.fault(n - 1, in_filter(format!("No SPOE agent found in file {file}")))
     })?;
     let name = engine.unwrap_or(&agent.name).to_owned();
     let fails = |error: SpoeFileError| args.fault(1, in_filter(&error));
