@@ -98,10 +98,11 @@ pub(crate) fn of_line(line: &str) -> Option<(usize, usize, String)> {
     })
 }
 
-/// Adds to messages about a name with a variable in it that it was not expanded.
+/// Adds to messages about a file whose name has a variable that it was not expanded. Addresses
+/// are another matter: their variables are expanded without quotes, too.
 pub(crate) fn explain_variables(diagnostics: &mut Diagnostics) {
     for diagnostic in diagnostics.iter_mut().filter(|it| it.severity == Severity::Alert) {
-        if diagnostic.message.contains("'$") {
+        if diagnostic.message.contains("file '$") {
             let end = diagnostic.message.trim_end_matches('.').len();
             diagnostic.message.truncate(end);
             diagnostic.message.push_str(" (variables are expanded between double quotes alone).");

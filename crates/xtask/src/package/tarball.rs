@@ -18,8 +18,8 @@ pub(super) fn build(build: &PackageBuild) -> Outcome<PathBuf> {
     contents::write(build, &tree)?;
     let archive = build.output.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
-    tar.env("GZIP", "-n").args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
-    tar.arg(format!("--mtime=@{}", build.time)).arg("-C").arg(&build.output).arg("-czf");
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "-I", "gzip -9n"]);
+    tar.arg(format!("--mtime=@{}", build.time)).arg("-C").arg(&build.output).arg("-cf");
     steps::run("tar", tar.arg(&archive).arg(&name))?;
     at(&tree, fs::remove_dir_all(&tree))?;
     Ok(archive)
