@@ -336,11 +336,18 @@ impl SharedBlocks {
     }
 
     fn bytes(&self, block: u32, at: usize, len: usize) -> &[u8] {
+        &self.run(block, 1)[at..at + len]
+    }
+
+    /// The bytes of `count` blocks of the chain that lie one behind the other in the area.
+    fn run(&self, block: u32, count: u32) -> &[u8] {
+        let end = block.checked_add(count).filter(|end| *end <= self.area.count());
+        assert!(end.is_some(), "chains have blocks of their area");
         let address = self.area.address(block);
-        // SAFETY: the block is of this chain, which is not written until its last holder is
-        // dropped; the memory is initialised and lives as long as the area.
-        let all = unsafe { std::slice::from_raw_parts(address.as_ptr(), self.area.block) };
-        &all[at..at + len]
+        // SAFETY: the blocks are of this chain, which is not written until its last holder is
+        // dropped; the memory of the area holds them one behind the other, is initialised and lives
+        // as long as the area.
+        unsafe { std::slice::from_raw_parts(address.as_ptr(), count as usize * self.area.block) }
     }
 }
 
@@ -426,14 +433,37 @@ impl BlockReader {
         Pieces { blocks: &self.blocks, block: self.block, at: self.at, left: self.left }
     }
 
-    /// Lends the next pieces to a vectored write; returns how many were set, at most all of `out`.
+    /// Lends the next bytes to a vectored write; returns how many slices were set, at most all of
+    /// `out`. Blocks that lie one behind the other in the area are one slice.
     pub fn lend<'a>(&'a self, out: &mut [IoSlice<'a>]) -> usize {
+        let (mut block, mut at, mut left) = (self.block, self.at, self.left);
         let mut count = 0;
-        for (slice, piece) in out.iter_mut().zip(self.pieces()) {
-            *slice = IoSlice::new(piece);
-            count += 1;
+        for slice in out.iter_mut() {
+            if left == 0 {
+                break;
+            }
+            let blocks = (at + left).div_ceil(self.blocks.area.block);
+            let (run, next) = self.adjacent(block, blocks as u32);
+            let bytes = &self.blocks.run(block, run)[at..];
+            let len = bytes.len().min(left);
+            *slice = IoSlice::new(&bytes[..len]);
+            (block, at, left, count) = (next, 0, left - len, count + 1);
         }
         count
+    }
+
+    /// How many of the `most` blocks from `first` on lie one behind the other, and the block that
+    /// follows them in the chain.
+    fn adjacent(&self, first: u32, most: u32) -> (u32, u32) {
+        let mut count = 1;
+        while count < most {
+            let next = self.blocks.area.next(first + count - 1);
+            if next != first + count {
+                return (count, next);
+            }
+            count += 1;
+        }
+        (count, NONE)
     }
 
     /// Drops `count` bytes from the front (all, if there are fewer).

@@ -41,13 +41,36 @@ fn a_reader_lends_pieces_and_continues_where_it_stopped() {
     chain.append(b"0123456789abcdef");
     let mut reader = BlockReader::new(chain.share().expect("some bytes"), 2, 12);
     let mut out = [IoSlice::new(b""); 2];
-    assert_eq!(reader.lend(&mut out), 2);
-    assert_eq!((&*out[0], &*out[1]), (&b"23"[..], &b"4567"[..]));
+    assert_eq!(reader.lend(&mut out), 1, "the blocks lie one behind the other");
+    assert_eq!(&*out[0], b"23456789abcd");
     reader.consume(3);
     assert_eq!(reader.pieces().collect::<Vec<_>>().concat(), b"56789abcd");
     reader.consume(9);
     assert_eq!((reader.left(), reader.pieces().count()), (0, 0));
     assert_eq!(reader.blocks().pieces(16, 5).count(), 0, "nothing is behind the end");
+}
+
+#[test]
+fn blocks_that_lie_apart_are_lent_in_several_slices() {
+    let area = BlockArea::new(4, 6).expect("memory");
+    let (mut chain, mut other) = (area.chain(), area.chain());
+    for (ours, theirs) in [("01234567", "xxxx"), ("89abcdef", "x")] {
+        chain.append(ours.as_bytes());
+        other.append(theirs.as_bytes());
+    }
+    let mut reader = BlockReader::new(chain.share().expect("some bytes"), 1, 14);
+    let lent = |reader: &BlockReader, most: usize| {
+        let mut out = [IoSlice::new(b""); 3];
+        let count = reader.lend(&mut out[..most]);
+        out[..count].iter().map(|slice| slice.to_vec()).collect::<Vec<_>>()
+    };
+    assert_eq!(lent(&reader, 3), [b"1234567".to_vec(), b"89abcde".to_vec()]);
+    assert_eq!(lent(&reader, 1), [b"1234567".to_vec()]);
+    assert!(lent(&reader, 0).is_empty());
+    reader.consume(9);
+    assert_eq!(lent(&reader, 3), [b"abcde".to_vec()]);
+    reader.consume(5);
+    assert!(lent(&reader, 3).is_empty());
 }
 
 #[test]

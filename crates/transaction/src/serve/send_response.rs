@@ -33,6 +33,7 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
     match tx.local_body.take() {
         None => {}
         Some(LocalBody::Pieces(pieces)) => Box::pin(send_pieces(tx, pieces)).await?,
+        Some(LocalBody::Stored(hit)) if stored_body::put_short(tx, &hit)? => {}
         Some(LocalBody::Stored(hit)) => Box::pin(stored_body::send(tx, hit)).await?,
     }
     flush(tx).await?;

@@ -8,19 +8,57 @@ use reactor::Pacer;
 use std::io::{ErrorKind, IoSlice};
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
-/// Blocks that one call of the system sends.
+/// Pieces that one call of the system sends: as a rule an object is one, and a fragmented one has
+/// pieces of a block.
+const PIECES: usize = 64;
+
+/// Blocks that are encoded before they are sent.
 const BLOCKS: usize = 32;
+
+/// Longest answer that is copied behind its head: copying costs less than a vectored write, and the
+/// answer is sent together with others.
+const SHORT: usize = 4096;
 
 /// Calls of the system after which others have their turn.
 const SENDS: u32 = 16;
+
+/// Puts a short body behind the head that is encoded. `false`: the body is to be sent from its
+/// blocks, or to be encoded otherwise.
+///
+/// # Errors
+/// The body does not fit the framing of the head.
+pub(crate) fn put_short(tx: &mut Transaction, hit: &Hit) -> Result<bool, Failure> {
+    let length = tx.space.down.outbox.unsent().len() + hit.left();
+    if length > SHORT || !is_bare(tx, hit) || hit.has_trailers() {
+        return Ok(false);
+    }
+    announce(tx, hit)?;
+    let out = &mut tx.space.down.outbox.bytes;
+    hit.pieces().for_each(|piece| out.extend_from_slice(piece));
+    tx.client.mux.encode_end(None, out);
+    Ok(true)
+}
+
+/// Whether the body goes out as it lies in the blocks.
+fn is_bare(tx: &Transaction, hit: &Hit) -> bool {
+    tx.space.down.filters.is_none() && tx.client.mux.is_h1() && !hit.is_chunked()
+}
+
+/// Tells the codec the length of the body.
+fn announce(tx: &mut Transaction, hit: &Hit) -> Result<(), Failure> {
+    let announced = tx.client.mux.encode_data(hit.left() as u64);
+    match announced {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Failure::close(Cause::Internal, Phase::Data)),
+    }
+}
 
 /// Sends the body behind the head that is encoded.
 ///
 /// # Errors
 /// The client went away or took too long.
 pub(crate) async fn send(tx: &mut Transaction, mut hit: Box<Hit>) -> Result<(), Failure> {
-    let bare = tx.space.down.filters.is_none() && tx.client.mux.is_h1() && !hit.is_chunked();
-    match bare {
+    match is_bare(tx, &hit) {
         true => send_blocks(tx, &mut hit).await?,
         false => encode_blocks(tx, &mut hit).await?,
     }
@@ -36,8 +74,7 @@ pub(crate) async fn send(tx: &mut Transaction, mut hit: Box<Hit>) -> Result<(), 
 
 /// Sends blocks from where they lie, with the head in front of them.
 async fn send_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failure> {
-    let announced = tx.client.mux.encode_data(hit.left() as u64);
-    announced.map_err(|_| Failure::close(Cause::Internal, Phase::Data))?;
+    announce(tx, hit)?;
     let thread = tx.worker.thread.clone();
     let span = tx.client.proxy.settings.timeouts.client;
     let mut deadline = span.map(|span| thread.tick().plus_ms(span));
@@ -65,7 +102,7 @@ async fn send_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failure>
 
 fn send_some(tx: &mut Transaction, hit: &mut Hit) -> Result<(), ErrorKind> {
     let sent = {
-        let mut parts = [IoSlice::new(&[]); BLOCKS];
+        let mut parts = [IoSlice::new(&[]); PIECES];
         let head = tx.space.down.outbox.unsent();
         let behind = usize::from(!head.is_empty());
         parts[0] = IoSlice::new(head);
@@ -80,14 +117,12 @@ fn send_some(tx: &mut Transaction, hit: &mut Hit) -> Result<(), ErrorKind> {
 async fn encode_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failure> {
     let (thread, mut pace) = (tx.worker.thread.clone(), Pacer::default());
     loop {
-        let mut parts = [IoSlice::new(&[]); BLOCKS];
-        let count = hit.lend(&mut parts);
         let mut length = 0;
-        for part in &parts[..count] {
-            length += part.len();
-            send_response::encode_payload(tx, part, length == hit.left())?;
+        for piece in hit.pieces().take(BLOCKS) {
+            length += piece.len();
+            send_response::encode_payload(tx, piece, length == hit.left())?;
         }
-        if count == 0 {
+        if length == 0 {
             return send_response::encode_payload(tx, &[], true);
         }
         hit.consume(length);
