@@ -39,7 +39,7 @@ pub use ruleset::{
     Rule, RuleSet, parse_http_after_response, parse_http_request, parse_http_response,
     parse_redirect, parse_tcp_connection, parse_tcp_request, parse_tcp_response, parse_tcp_session,
 };
-pub use script_call::{ScriptCall, ScriptStep};
+pub use script_call::{ScriptCall, ScriptFilter, ScriptStep};
 pub use section::{Persistence, Rules, Selection, Switching};
 pub use service::{ScriptService, Service};
 pub use spoe::{SpoeAgent, SpoeEngine, SpoeEvent, SpoeGroup, SpoeMessage, SpoeVariables};

@@ -19,3 +19,14 @@ pub enum ScriptStep {
     /// The rule is evaluated again when more bytes have come (`act.YIELD`).
     Again,
 }
+
+/// A `filter lua.NAME` line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScriptFilter {
+    /// The name in the script.
+    pub name: std::sync::Arc<str>,
+    /// The number of the line among those of scripts.
+    pub number: usize,
+    /// Whether each thread has a state of its own for it.
+    pub per_thread: bool,
+}

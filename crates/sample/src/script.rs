@@ -39,6 +39,12 @@ pub trait ScriptNames {
     /// An action for the rules of this name in scripts (`http-req` and so on).
     fn action(&self, name: &str, rules: &str) -> ScriptAction;
 
+    /// A filter, for a line with these arguments: the number of the line, and whether each thread
+    /// has a state of its own for it.
+    fn filter(&self, _name: &str, _args: &[&str]) -> Option<(usize, bool)> {
+        None
+    }
+
     /// A service of HTTP, or else of TCP; whether each thread has a state of its own for it.
     fn service(&self, name: &str, http: bool) -> Option<bool>;
 }

@@ -69,6 +69,13 @@ pub enum LoadError {
     Failed(String),
     /// A function of `core.register_init` failed.
     Init(String),
+    /// The function of `core.register_filter` failed for a `filter lua.NAME` line.
+    Filter {
+        /// The name of the filter.
+        name: String,
+        /// The text of the failure.
+        message: String,
+    },
 }
 
 impl From<mlua::Error> for LoadError {
@@ -85,6 +92,7 @@ impl fmt::Display for LoadError {
             Self::Raised(text) => write!(f, "Lua runtime error: {text}"),
             Self::Failed(text) => write!(f, "Lua error: {text}"),
             Self::Init(text) => write!(f, "Lua init: {text}"),
+            Self::Filter { name, message } => write!(f, "Lua filter '{name}' : {message}"),
         }
     }
 }

@@ -73,6 +73,8 @@ pub struct ChannelState {
     pub room: usize,
     /// Whether more may arrive.
     pub open: bool,
+    /// Whether the message ends behind the input.
+    pub last: bool,
 }
 
 /// The surroundings of a running script.
@@ -134,6 +136,22 @@ pub trait Host {
     /// There is nothing to end.
     fn done(&mut self, _reply: Option<LocalReply>) -> Result<(), ScriptError> {
         Err(ScriptError::Unavailable("done".to_owned()))
+    }
+
+    /// Whether a filter sees the payload of a direction.
+    ///
+    /// # Errors
+    /// There is no filter here.
+    fn data_filter(&mut self, _side: Side, _on: bool) -> Result<(), ScriptError> {
+        Err(ScriptError::refused("there is no filter here"))
+    }
+
+    /// Whether the message ends behind what a filter has made of it.
+    ///
+    /// # Errors
+    /// A filter cannot change the end here.
+    fn end_message(&mut self, _side: Side, _on: bool) -> Result<(), ScriptError> {
+        Err(ScriptError::refused("the end of the message cannot be changed here"))
     }
 
     /// `act:wake_time`

@@ -17,6 +17,8 @@ const ATTRIBUTES: &[&str] = &[
     "TXN.req",
     "TXN.res",
     "TXN.http",
+    "TXN.http_req",
+    "TXN.http_res",
     "Reply.status",
     "Reply.reason",
     "Reply.headers",
@@ -49,14 +51,8 @@ const ATTRIBUTES: &[&str] = &[
     "Server.puid",
 ];
 
-/// Classes whose objects nothing makes yet.
-const UNREACHABLE: &[&str] = &["filter"];
-
 fn works(state: &State, name: &str) -> bool {
     let (class, member) = name.split_once(['.', ':']).unwrap_or((name, ""));
-    if UNREACHABLE.contains(&class) {
-        return false;
-    }
     if ATTRIBUTES.contains(&name) {
         return true;
     }
@@ -69,14 +65,10 @@ fn works(state: &State, name: &str) -> bool {
     if member.is_empty() {
         return true;
     }
-    let stubs: Table = state.native.get("stubs").expect("a table");
-    match methods.raw_get::<Value>(member).expect("a value") {
-        Value::Nil => false,
-        value => !stubs.contains_key(value).expect("a table"),
-    }
+    methods.raw_get::<Value>(member).expect("a value") != Value::Nil
 }
 
-/// The two lists of the page.
+/// The names in the order of the page: those that work, and those that do not.
 fn lists() -> (Vec<&'static str>, Vec<&'static str>) {
     let clock = || 0;
     let limits = Limits { number: 0, instructions: 10_000, memory: 0, clock };
@@ -113,12 +105,14 @@ const ELSEWHERE: &[&str] = &[
     "Act",
     "act",
     "Channel",
+    "HTTPMessage",
+    "filter",
 ];
 /// Names of `core` that have tests of their own.
 const CORE: &str = "core emerg alert crit err warning notice info debug thread log Debug Info \
     Warning Alert now http_date imf_date rfc850_date asctime_date msleep register_action \
-    register_converters register_fetches register_service register_init register_task sleep \
-    httpclient concat done yield parse_addr match_addr tokenize";
+    register_converters register_fetches register_filter register_service register_init \
+    register_task sleep httpclient concat done yield parse_addr match_addr tokenize";
 
 #[test]
 fn every_working_name_has_a_test() {

@@ -13,6 +13,7 @@ mod convert;
 mod dates;
 mod error;
 mod fault;
+mod filters;
 mod host;
 mod http_client;
 #[cfg(test)]
@@ -37,6 +38,7 @@ mod tests;
 pub use call::{Answer, Call, HttpRequest, Request, Script, Step, Subject};
 pub use error::{LoadError, ScriptError};
 pub use fault::Fault;
+pub use filters::{FilterEvent, FilterObject};
 pub use host::{ChannelBytes, ChannelState, HeaderLines, Host, LocalReply, NoHost, Private};
 pub use http_client::{ClientRequest, ClientResponse};
 pub use loader::{Loader, Settings};

@@ -29,11 +29,20 @@ enum Repeated {
     File { name: String, text: Vec<u8>, args: Vec<String> },
 }
 
+/// A `filter lua.NAME` line.
+struct FilterLine {
+    name: String,
+    args: Vec<String>,
+    per_thread: bool,
+}
+
 #[derive(Default)]
 struct Inner {
     shared: Option<State>,
     first: Option<State>,
     steps: Vec<Repeated>,
+    /// Lines of filters, in order.
+    filters: Vec<FilterLine>,
     /// Registered functions by kind and name, and whether each thread has a state of its own for
     /// them.
     names: HashMap<String, (Registered, bool)>,
@@ -92,7 +101,7 @@ impl Loader {
         maps: &ParseContext<'_>,
     ) -> Result<(), LoadError> {
         let mut inner = self.inner.borrow_mut();
-        let Inner { shared, first, steps, names } = &mut *inner;
+        let Inner { shared, first, steps, names, .. } = &mut *inner;
         let kept = if per_thread { first } else { shared };
         let mut state = match kept.take() {
             Some(state) => state,
@@ -125,7 +134,7 @@ impl Loader {
     /// The scripts are at fault, or memory is short.
     pub fn finish(&self, settings: Settings) -> Result<Option<Arc<Runtime>>, LoadError> {
         let mut inner = self.inner.borrow_mut();
-        let Inner { shared, first, steps, names } = &mut *inner;
+        let Inner { shared, first, steps, names, filters } = &mut *inner;
         if shared.is_none() && first.is_none() {
             return Ok(None);
         }
@@ -139,6 +148,11 @@ impl Loader {
         let mut shared = shared.take();
         for state in threads.iter_mut().chain(&mut shared) {
             state.limit(settings.instructions, settings.memory)?;
+            let per_thread = state.number() > 0;
+            let own = filters.iter().enumerate().filter(|(_, it)| it.per_thread == per_thread);
+            for (number, line) in own {
+                state.add_filter(number, &line.name, &line.args)?;
+            }
         }
         let runtime = Arc::new(Runtime {
             shared: shared.map(Cell::new),
@@ -205,6 +219,14 @@ impl ScriptNames for Loader {
             }
             _ => ScriptAction::Unknown,
         }
+    }
+
+    fn filter(&self, name: &str, args: &[&str]) -> Option<(usize, bool)> {
+        let mut inner = self.inner.borrow_mut();
+        let per_thread = inner.names.get(&format!("filter:{name}"))?.1;
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        inner.filters.push(FilterLine { name: name.to_owned(), args, per_thread });
+        Some((inner.filters.len() - 1, per_thread))
     }
 
     fn service(&self, name: &str, http: bool) -> Option<bool> {

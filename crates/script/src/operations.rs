@@ -53,6 +53,8 @@ pub(crate) fn call(lua: &Lua, turn: &mut Bindings<'_>, values: &[LuaValue]) -> O
         "done" | "start_response" => answer(&name, turn, &args),
         "proxies" | "info" | "proxy" | "server" | "table" | "patterns" | "certificate"
         | "socket_new" => process_calls::call(&name, &args),
+        "data_filter" | "message_end" => filter(&name, turn, &args),
+        "get_stline" => start_line(turn, &args),
         "channel" | "channel_state" | "edit_channel" => channel(&name, turn, &args),
         "map_new" => map(turn, &args),
         "map_lookup" => look_up(turn, &args),
@@ -215,13 +217,50 @@ fn answer(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     sent.map(|()| LuaValue::Boolean(true))
 }
 
+/// The direction of a channel.
+fn direction(args: &Args<'_>) -> Side {
+    match args.value(0).as_boolean() {
+        Some(true) => Side::Response,
+        _ => Side::Request,
+    }
+}
+
+/// What a filter asks for, or says of the end of its message.
+fn filter(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
+    let (side, on) = (direction(args), args.value(1).as_boolean().unwrap_or(false));
+    match name {
+        "data_filter" => turn.host.data_filter(side, on)?,
+        _ => turn.host.end_message(side, on)?,
+    }
+    DONE
+}
+
+/// The first line of a message.
+fn start_line(turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
+    let side = args.side(0);
+    let facts = facts(turn);
+    let head = if side == Side::Request { facts.request() } else { facts.response() };
+    let Some(head) = head else { return Ok(LuaValue::Nil) };
+    let text = |bytes: &[u8]| args.lua.create_string(bytes);
+    let made = || -> mlua::Result<Table> {
+        let table = args.lua.create_table()?;
+        table.raw_set("version", text(head.version().token().as_bytes())?)?;
+        if side == Side::Request {
+            table.raw_set("method", text(head.method())?)?;
+            table.raw_set("uri", text(head.uri())?)?;
+        } else {
+            table.raw_set("code", head.status())?;
+            table.raw_set("reason", text(head.reason())?)?;
+        }
+        Ok(table)
+    };
+    made().map(LuaValue::Table).map_err(ScriptError::from)
+}
+
 /// The bytes of a direction of a session.
 fn channel(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let lua = args.lua;
-    let side = match args.value(0).as_boolean() {
-        Some(true) => Side::Response,
-        _ => Side::Request,
-    };
+    let side = direction(args);
     let table = || lua.create_table().map_err(ScriptError::from);
     match name {
         "channel_state" => {
@@ -230,6 +269,7 @@ fn channel(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
             table.raw_set("output", state.output)?;
             table.raw_set("full", state.room == 0)?;
             table.raw_set("open", state.open)?;
+            table.raw_set("last", state.last)?;
             Ok(LuaValue::Table(table))
         }
         "channel" => {
@@ -310,6 +350,12 @@ fn register(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
                 ));
             }
             registry.add(words.join(" "), Registered::Command(usage), function(2)?);
+        }
+        "register_filter" => {
+            let class = args.value(1).as_table();
+            let class = class.ok_or_else(|| ScriptError::Argument("table expected".to_owned()))?;
+            registry.classes.insert(args.text(0)?, class.clone());
+            registry.add(args.text(0)?, Registered::Filter, function(2)?);
         }
         "register_init" => registry.inits.push(function(0)?),
         _ => {

@@ -1,6 +1,6 @@
 //! The functions that the files of a state have registered.
 
-use mlua::{Function, Value};
+use mlua::{Function, Table, Value};
 use std::collections::HashMap;
 
 /// Sets of rules in which an action may be used.
@@ -54,6 +54,8 @@ pub enum Registered {
     Service(ServiceMode),
     /// `register_cli`: its help text.
     Command(String),
+    /// `register_filter`
+    Filter,
 }
 
 impl Registered {
@@ -65,6 +67,7 @@ impl Registered {
             Registered::Converter => "converter:",
             Registered::Service(_) => "service:",
             Registered::Command(_) => "command:",
+            Registered::Filter => "filter:",
         }
     }
 }
@@ -81,6 +84,8 @@ pub(crate) struct Registry {
     /// Functions by kind and name.
     pub(crate) functions: HashMap<String, Function>,
     pub(crate) names: Vec<(String, Registered)>,
+    /// Classes of filters, by name.
+    pub(crate) classes: HashMap<String, Table>,
     /// `register_init`
     pub(crate) inits: Vec<Function>,
     /// `register_task`

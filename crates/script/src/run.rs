@@ -223,7 +223,7 @@ impl State {
     }
 
     /// Runs a function to its end: slices follow one another. Without `pause` it cannot wait.
-    fn once(
+    pub(crate) fn once(
         &mut self,
         (function, values): (Function, Vec<LuaValue>),
         pause: Option<fn(u64)>,

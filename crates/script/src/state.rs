@@ -8,13 +8,15 @@ use crate::native;
 use crate::registry::{Registered, Registry};
 use crate::string_library;
 use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmState};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The built-in code, in the order in which it runs.
-const PRELUDE: [&str; 5] = [
+const PRELUDE: [&str; 6] = [
     include_str!("prelude/core.lua"),
     include_str!("prelude/channel.lua"),
     include_str!("prelude/process.lua"),
+    include_str!("prelude/filter.lua"),
     include_str!("prelude/socket.lua"),
     include_str!("prelude/http_client.lua"),
 ];
@@ -52,6 +54,8 @@ pub struct State {
     /// Calls the function of a script under the handler of errors.
     pub(crate) guard: Function,
     pub(crate) handler: Function,
+    /// Filters of `filter lua.NAME` lines, by the number of the line.
+    pub(crate) filters: HashMap<usize, Table>,
     runs: i64,
     turns: u64,
 }
@@ -102,6 +106,7 @@ impl State {
             native,
             guard,
             handler,
+            filters: HashMap::new(),
             runs: 0,
             turns: 0,
         })

@@ -3,7 +3,7 @@
 
 use super::SpoeFilter;
 use ::compression::{Algorithm, Limits, Tuning};
-use rules::BandwidthLimit;
+use rules::{BandwidthLimit, ScriptFilter};
 use std::sync::Arc;
 
 /// A `filter` line, or `compression` lines in its place.
@@ -17,6 +17,8 @@ pub enum Filter {
     BandwidthLimit(Arc<BandwidthLimit>),
     /// `filter spoe`.
     Spoe(Arc<SpoeFilter>),
+    /// `filter lua.NAME`.
+    Script(ScriptFilter),
 }
 
 impl Filter {

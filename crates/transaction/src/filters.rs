@@ -8,6 +8,7 @@
 mod bandwidth;
 mod cache_store;
 mod compression;
+mod script;
 mod trace;
 
 use engine::state::session::transaction::Transaction;
@@ -42,6 +43,10 @@ fn report(tx: &Transaction, at: Checkpoint) {
 /// A stream begins, and with it the filters of the frontend.
 #[inline]
 pub(crate) fn begin(tx: &mut Transaction) {
+    if !tx.client.proxy.settings.filters.is_empty() {
+        let front = tx.client.proxy.common.clone();
+        script::attach(tx, &front);
+    }
     if is_traced(tx) {
         trace::checkpoint(tx, Checkpoint::Begins);
     }
@@ -50,6 +55,12 @@ pub(crate) fn begin(tx: &mut Transaction) {
 /// The backend is chosen: its filters are attached.
 #[inline]
 pub(crate) fn backend_chosen(tx: &mut Transaction) {
+    let front = tx.client.proxy.index;
+    let backend = tx.backend.as_ref().filter(|back| back.index != front);
+    if let Some(backend) = backend.filter(|back| !back.settings.filters.is_empty()) {
+        let backend = backend.common.clone();
+        script::attach(tx, &backend);
+    }
     if is_traced(tx) {
         trace::checkpoint(tx, Checkpoint::BackendChosen);
     }
@@ -66,18 +77,26 @@ pub(crate) fn analyzed(tx: &mut Transaction, stage: &'static str, side: Side) {
 /// The stream ends, with the filters of the backend, then with those of the frontend.
 #[inline]
 pub(crate) fn end(tx: &mut Transaction) {
+    if script::has_any(tx) {
+        script::end(tx);
+    }
     if is_traced(tx) {
         trace::checkpoint(tx, Checkpoint::Ends);
     }
 }
 
 /// The request is as it goes to a server or a service: all its rules have run.
+///
+/// # Errors
+/// A filter refuses it.
 #[inline]
-pub(crate) fn request_head(tx: &mut Transaction) {
+pub(crate) fn request_head(tx: &mut Transaction) -> Result<(), Failure> {
     if has_any(tx) {
+        script::head(tx, Side::Request)?;
         compression::request_head(tx);
         report(tx, Checkpoint::Head(Side::Request));
     }
+    Ok(())
 }
 
 /// The heads of a request that the statistics page answers, and of the page.
@@ -92,6 +111,7 @@ pub(crate) fn head_of_page(tx: &mut Transaction, body: BodyKind) {
 #[inline]
 pub(crate) fn response_begins(tx: &mut Transaction, body: BodyKind) {
     if has_any(tx) {
+        script::response_begins(tx);
         report(tx, Checkpoint::ResponseBegins);
         compression::response_begins(tx, body);
     }
@@ -115,6 +135,20 @@ pub(crate) fn request(tx: &mut Transaction) {
         // Rules on the response can limit the request while its payload passes.
         tx.space.up.filters = payload_filters(tx, Side::Request, Limits::All, None);
     }
+}
+
+/// Filters of scripts see the head of the response, and may change it. The result is how its body
+/// is delimited then.
+///
+/// # Errors
+/// A filter refuses it.
+#[inline]
+pub(crate) fn response_head(tx: &mut Transaction, body: BodyKind) -> Result<BodyKind, Failure> {
+    if !script::has_any(tx) {
+        return Ok(body);
+    }
+    script::head(tx, Side::Response)?;
+    Ok(script::framing(&tx.space.response, body))
 }
 
 /// The response is as it goes to the client, but for what filters change: its rules have run. The
@@ -196,6 +230,7 @@ fn payload_filters(
                 Filter::BandwidthLimit(limit) => {
                     bandwidth::payload_filter(tx, limit, side, limits == Limits::All)
                 }
+                Filter::Script(line) => script::payload_filter(tx, line, side),
                 // Its events are stages of the transaction.
                 Filter::Spoe(_) => None,
             };

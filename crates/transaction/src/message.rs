@@ -5,4 +5,5 @@ pub(crate) mod body_buffer;
 pub mod first_bytes;
 pub(crate) mod header_case;
 pub(crate) mod read_request;
+pub(crate) mod script_facts;
 pub mod tls_wait;

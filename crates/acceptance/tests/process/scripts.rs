@@ -717,3 +717,158 @@ fn a_socket_reads_and_writes_over_tls() {
     let text = weir.web().get(&format!("/outer?{port}")).text();
     assert!(text.starts_with("1HTTP/1.") && text.ends_with("inside"), "{text}");
 }
+
+/// A class of filters that registers for payload; `methods` are its other functions.
+fn filter_class(methods: &str) -> String {
+    format!(
+        "local F = {{}} F.__index = F
+        F.id = 'f' F.flags = filter.FLT_CFG_FL_HTX
+        function F.new(line) return setmetatable({{ args = line.args }}, F) end
+        function F:start_analyze(txn, channel) filter.register_data_filter(self, channel) end
+        {methods}
+        core.register_filter('f', F, function(line, args) line.args = args return line end)"
+    )
+}
+
+#[test]
+fn filters_see_and_change_heads_and_payload() {
+    let script = filter_class(
+        "function F:http_headers(txn, m)
+            local line = m:get_stline()
+            if m:is_resp() then
+                m:set_status(202, 'Yes') m:add_header('x-line', line.code .. line.version)
+                m:del_header('x-gone') m:del_header('content-length')
+            else
+                m:add_header('x-f', 'a') m:set_header('x-f', 'b') m:rep_header('x-f', 'b', 'c')
+                m:rep_value('x-f', 'c', 'd') m:set_method('PUT') m:set_path('/np') m:set_query('q')
+                m:add_header('x-seen', table.concat({ line.method, line.uri, line.version,
+                    tostring(m), tostring(m:eom()), tostring(m:get_headers()['host'][0]),
+                    self.args[1] .. self.args[2], tostring((pcall(m.set_status, m, 201))) }, ' '))
+                m:del_header('content-length')
+            end
+        end
+        function F:http_payload(txn, m)
+            if m:is_resp() then return end
+            m:append('XY') m:prepend('<') m:insert('-', 2) m:remove(0, 1) m:set('ZZ', 0, 1)
+            txn:set_var('txn.body', table.concat({ m:body(), m:body(2), m:body(1, 2) }, ' '))
+            m:send('S') m:forward(1)
+            txn:set_var('txn.sizes', m:input() .. ' ' .. m:output() .. tostring(m:is_full()))
+        end
+        function F:http_end(txn, m) txn:set_var('txn.ends', (txn:get_var('txn.ends') or 0) + 1) end
+        function F:end_analyze(txn, channel)
+            txn:set_var('txn.ended', tostring(channel:is_resp())) end",
+    );
+    let origin = Origin::new(|mut peer| {
+        while let Some(request) = peer.request() {
+            let body = request.text();
+            peer.send(format!(
+                "HTTP/1.1 200 OK\r\nX-Gone: 1\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            ));
+        }
+    });
+    let log = LogReceiver::new();
+    let rules = "    filter lua.f one two\n    \
+                 log-format %[var(txn.body)],%[var(txn.sizes)],%[var(txn.ends)],%[var(txn.ended)]";
+    let weir = Setup::http(rules, "    server s <origin>")
+        .global("lua-load <dir>/a.lua")
+        .file("a.lua", &script)
+        .between(&origin, &log);
+    let post = "POST /p?x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello";
+    let answer = weir.web().ask(post);
+    assert_eq!((answer.status(), answer.text().as_str()), (202, "SZZ-elloXY"));
+    assert_eq!(answer.header("x-line"), Some("200HTTP/1.1"));
+    assert_eq!(answer.header("x-gone"), None);
+    let request = origin.request(0);
+    assert_eq!(request.target(), "/np?q");
+    assert_eq!(request.header("x-f"), Some("d"));
+    let seen = "POST /p?x HTTP/1.1 HAProxy class HTTPMessage true h onetwo false";
+    assert_eq!(request.header("x-seen"), Some(seen));
+    assert_eq!(log.line().trim(), "ZZ-elloXY -elloXY Z-,8 2false,2,true");
+}
+
+#[test]
+fn failures_of_filters_refuse_their_message() {
+    let script = filter_class(
+        "function F:http_headers(txn, m)
+            local path = txn.f:path()
+            if path == '/error' then return filter.ERROR end
+            if path == '/boom' then error('boom') end
+            if path == '/sleep' then core.msleep(1) end
+            if path == '/out' then filter.unregister_data_filter(self, txn.res) end
+        end
+        function F:http_payload(txn, m) if m:is_resp() then m:append('more') end end",
+    );
+    let origin = Origin::saying("body");
+    let weir = Setup::http("    filter lua.f", "    server s <origin>")
+        .global("lua-load <dir>/a.lua")
+        .file("a.lua", &script)
+        .between(&origin, &LogReceiver::new());
+    for path in ["/error", "/boom", "/sleep"] {
+        assert_eq!(weir.web().get(path).status(), 400, "{path}");
+    }
+    weir.expect_error("Lua filter 'f' : [state-id 0] runtime error: ");
+    weir.expect_error("Lua filter 'f' : yield not allowed.");
+    assert_eq!(weir.web().get("/out").text(), "body", "it sees no payload any more");
+    let mut client = weir.web();
+    client.send("GET /longer HTTP/1.1\r\nHost: h\r\n\r\n");
+    let rest = String::from_utf8_lossy(&client.rest()).into_owned();
+    assert!(!rest.contains("more"), "more than announced was sent: {rest}");
+    weir.expect_error("the length of the payload is not that of 'content-length'");
+}
+
+#[test]
+fn filters_see_and_change_the_bytes_of_a_session() {
+    let script = filter_class(
+        "function F:tcp_payload(txn, channel)
+            if channel:is_resp() then channel:append('!') else
+                channel:set(channel:data():upper())
+            end
+        end",
+    );
+    let origin = Origin::new(|mut peer| {
+        let bytes = peer.client.rest();
+        peer.send(bytes);
+    });
+    let weir = plain(&script, "    filter lua.f").between(&origin, &LogReceiver::new());
+    let mut client = weir.web();
+    client.send("abc");
+    client.half_close();
+    assert_eq!(String::from_utf8_lossy(&client.rest()), "ABC!");
+}
+
+#[test]
+fn a_filter_that_waits_sees_the_payload_again_at_its_time() {
+    let script = filter_class(
+        "function F:tcp_payload(txn, channel)
+            if channel:is_resp() then return end
+            if not self.waited then
+                self.waited = core.now()
+                filter.wake_time(150)
+                return filter.WAIT
+            end
+            local now = core.now()
+            local span = (now.sec - self.waited.sec) * 1000 + (now.usec - self.waited.usec) / 1000
+            channel:set((span >= 140) and 'late' or 'early')
+        end",
+    );
+    let origin = Origin::new(|mut peer| {
+        let bytes = peer.client.rest();
+        peer.send(bytes);
+    });
+    let weir = plain(&script, "    filter lua.f").between(&origin, &LogReceiver::new());
+    let mut client = weir.web();
+    client.send("abc");
+    client.half_close();
+    assert_eq!(String::from_utf8_lossy(&client.rest()), "late");
+}
+
+#[test]
+fn a_filter_that_no_script_has_registered_is_an_error() {
+    let alerts = refused(setup("", "    filter lua.none").with("log", "127.0.0.1:9"));
+    assert!(alerts.contains("no script has registered 'lua.none'"), "{alerts}");
+    let script = filter_class("").replace("return line end", "end");
+    let alerts = refused(setup(&script, "    filter lua.f").with("log", "127.0.0.1:9"));
+    assert!(alerts.contains("Lua filter 'f' : "), "{alerts}");
+    assert!(alerts.contains("its function has returned no table"), "{alerts}");
+}

@@ -16,6 +16,7 @@ impl Builder<'_> {
             Filter::Trace(trace) => Some(settings::Filter::Trace(trace.clone())),
             Filter::Compression => Some(settings::Filter::Compression),
             Filter::BandwidthLimit(limit) => Some(settings::Filter::BandwidthLimit(limit.clone())),
+            Filter::Script(line) => Some(settings::Filter::Script(line.clone())),
             Filter::Spoe(line) => Some(settings::Filter::Spoe(Arc::new(self.spoe(line)))),
             // A cache stores in front of all filters; the line declares that none changes payload
             // before.

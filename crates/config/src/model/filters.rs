@@ -1,7 +1,7 @@
 //! Filters of payload (sections 4.2 `compression` and `filter`, and 9).
 use super::{At, LogTarget, TraceFilter};
 use crate::diag::Place;
-use ::rules::{BandwidthLimit, SpoeEngine};
+use ::rules::{BandwidthLimit, ScriptFilter, SpoeEngine};
 use std::sync::{Arc, OnceLock};
 
 /// A `filter` line, or the filter that `compression` implies.
@@ -19,6 +19,8 @@ pub enum Filter {
     BandwidthLimit(Arc<BandwidthLimit>),
     /// `filter spoe`.
     Spoe(Arc<SpoeLine>),
+    /// `filter lua.NAME`.
+    Script(ScriptFilter),
 }
 
 /// A `filter spoe` line with the engine that its file describes.

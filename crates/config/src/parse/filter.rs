@@ -7,6 +7,8 @@ use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{At, Filter, ProxyKind, TraceFilter};
 use crate::suggest;
+use ::rules::ScriptFilter;
+use sample::SCRIPT_PREFIX;
 
 /// One filter that a line can name.
 pub(crate) struct FilterKeyword {
@@ -73,6 +75,9 @@ pub(super) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> P
     let word = proxy.word();
     let missing = || format!("missing argument for 'filter' in {word} '{}'.", proxy.name);
     let name = args.need(1, missing())?;
+    if let Some(script) = name.strip_prefix(SCRIPT_PREFIX) {
+        return of_script(proxy, cx, args, script);
+    }
     let found = FILTERS.iter().find(|filter| filter.keyword.name == name);
     match found {
         Some(filter) => (filter.keyword.parse)(proxy, cx, args),
@@ -85,6 +90,17 @@ pub(super) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> P
             Err(fault.suggest(suggest::nearest(name, names)))
         }
     }
+}
+
+/// `filter lua.NAME`
+fn of_script(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, name: &str) -> Parsed {
+    let found = cx.scripts.and_then(|scripts| scripts.filter(name, &args.all_texts(2)));
+    let Some((number, per_thread)) = found else {
+        return Err(args.fault(1, format!("'filter' : no script has registered 'lua.{name}'")));
+    };
+    let filter = ScriptFilter { name: name.into(), number, per_thread };
+    proxy.settings.common.filters.push(Filter::Script(filter));
+    Ok(())
 }
 
 fn unknown(name: &str) -> String {

@@ -15,6 +15,7 @@ pub mod quic_line;
 pub mod quic_view;
 pub mod request_buffers;
 pub mod rules_at_hand;
+pub mod script_filters;
 pub mod sticking;
 pub mod stream_list;
 pub mod transaction;

@@ -246,7 +246,8 @@ impl Host for ActionHost<'_, '_> {
             Side::Response => view.server.is_none_or(|server| !server.socket().is_closed()),
         };
         let room = view.worker.buffers.size().saturating_sub(received);
-        Ok(ChannelState { input: received - output.min(received), output, room, open })
+        let input = received - output.min(received);
+        Ok(ChannelState { input, output, room, open, last: false })
     }
 
     fn channel(&self, side: Side) -> Result<ChannelBytes, ScriptError> {

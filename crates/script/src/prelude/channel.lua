@@ -21,7 +21,7 @@ end
 local function range(name, input, offset, length)
   offset = offset and number(name, 1, offset) or 0
   if offset < 0 then offset = #input + offset end
-  if offset < 0 or offset > #input then raise("bad argument #1 to '" .. name .. "' (offset out of range)", 3) end
+  if offset < 0 or offset > #input then raise("offset out of range.", 3) end
   length = length and number(name, 2, length) or -1
   if length < 0 or offset + length > #input then length = #input - offset end
   return offset, length

@@ -113,21 +113,6 @@ function print(...)
   write(1, table_concat(parts, "\t", 1, parts.n) .. "\n")
 end
 
--- Functions that are there so that calling them says what is missing.
-local stubs = {}
-native.stubs = stubs
-local function stub(name)
-  local call = function() raise("'" .. name .. "' is not implemented yet", 2) end
-  stubs[call] = true
-  return call
-end
-
-local function not_yet(class, names)
-  local methods = {}
-  for name in names:gmatch("%S+") do methods[name] = stub(class .. "." .. name) end
-  return methods
-end
-
 local function class(name, methods)
   local text = "HAProxy class " .. name
   return { __index = methods, __tostring = function() return text end }
@@ -421,8 +406,7 @@ function act.wake_time(...)
   local span = first == act and second or first
   ask("wake_time", 0, number("wake_time", 1, span) // 1)
 end
-filter = not_yet("filter", "register_data_filter unregister_data_filter wake_time")
-filter.CONTINUE, filter.WAIT, filter.ERROR, filter.FLT_CFG_FL_HTX = 1, 0, -1, 1
+filter = { CONTINUE = 1, WAIT = 0, ERROR = -1, FLT_CFG_FL_HTX = 1 }
 
 core = {
   emerg = 0, alert = 1, crit = 2, err = 3, warning = 4, notice = 5, info = 6, debug = 7,
@@ -445,9 +429,6 @@ function core.log(level, text)
 end
 function core.now() return (ask("now", 0)) end
 function core.concat() return setmetatable({ [0] = 0 }, concat_meta) end
-for _, name in ipairs { "register_filter" } do
-  core[name] = stub("core." .. name)
-end
 function core.set_nice(nice)
   needs("set_nice", 1, nice == nil)
   ask("set_nice", 0, number("set_nice", 1, nice))
@@ -519,7 +500,7 @@ native.classes = {
 -- What the files of the other classes share with this one.
 native.help = {
   ask = ask, wait = wait, wait_all = wait_all, needs = needs, number = number, class = class, common = common,
-  callable = callable, stub = stub, not_yet = not_yet, parts = parts, part = part, whole = whole, flat = flat,
+  callable = callable, parts = parts, part = part, whole = whole, flat = flat,
 }
 -- A part of the library `debug` that cannot break the process.
 debug = { traceback = native.traceback, getinfo = native.getinfo }

@@ -114,7 +114,7 @@ pub(super) async fn answer(tx: &mut Transaction, respond: Respond) -> Result<(),
         Respond::Service(service) => return Box::pin(service::run(tx, service)).await,
         Respond::Stored => {
             background_validation::begin(tx);
-            filters::request_head(tx);
+            filters::request_head(tx)?;
             pass_stored(tx).await?;
         }
     }

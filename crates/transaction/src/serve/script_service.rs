@@ -1,21 +1,19 @@
 //! Services of scripts: the other end of a request that a server would answer.
 
+use crate::message::script_facts::{ServiceFacts, facts_of};
 use engine::io::script_state;
 use engine::io::script_state::enter;
 use engine::state::session::transaction::Transaction;
 use engine::state::worker::Worker;
 use htx::Head;
 use mux::BodyKind;
-use observability::telemetry::sample_context::wall;
 use reactor::Class;
 use rules::ScriptService;
-use sample::vars::{VarState, VarStore};
-use sample::{Facts, Name, Number, Value, VarName, Variables, WallTime};
+use sample::Facts;
 use script::{
     Answer, Call, Cell, Host, HttpRequest, LocalReply, Private, Request, Script, ScriptError, Step,
     Subject,
 };
-use std::net::SocketAddr;
 use std::rc::Rc;
 use transport::streams::LocalExchange;
 
@@ -40,27 +38,6 @@ pub(crate) fn start_tcp(
     let (worker, facts) = (tx.worker.clone(), facts_of(tx));
     let task = async move { serve_tcp(&worker, service, facts, exchange).await };
     tx.worker.thread.scheduler().spawn(Class::Normal, task);
-}
-
-fn facts_of(tx: &Transaction) -> ServiceFacts {
-    let shared = &tx.notes.variables;
-    let variables = Variables {
-        process: shared.process.clone(),
-        session: VarStore::shared(&shared.session),
-        transaction: VarStore::shared(&shared.transaction),
-        request: VarStore::shared(&shared.request),
-        response: VarStore::default(),
-        check: VarStore::default(),
-    };
-    let backend = tx.side();
-    ServiceFacts {
-        worker: tx.worker.clone(),
-        request: Head::default(),
-        variables,
-        source: tx.notes.source.or(tx.client.rare.source).or(tx.client.peer),
-        destination: tx.notes.destination.or_else(|| tx.client.local()),
-        names: [tx.client.proxy.name().to_owned(), backend.name().to_owned()],
-    }
 }
 
 async fn serve(
@@ -247,63 +224,5 @@ impl Host for ServiceHost {
         // A transaction that has ended reads nothing more; the next wait ends the script.
         let _ = self.exchange.respond(head);
         Ok(())
-    }
-}
-
-/// The transaction as a service sees it: its request, variables and connection.
-struct ServiceFacts {
-    worker: Rc<Worker>,
-    request: Head,
-    variables: Variables,
-    source: Option<SocketAddr>,
-    destination: Option<SocketAddr>,
-    /// Of the frontend, of the backend.
-    names: [String; 2],
-}
-
-impl Facts for ServiceFacts {
-    fn request(&self) -> Option<&Head> {
-        Some(&self.request)
-    }
-
-    fn source(&self) -> Option<SocketAddr> {
-        self.source
-    }
-
-    fn destination(&self) -> Option<SocketAddr> {
-        self.destination
-    }
-
-    fn name(&self, name: Name) -> Option<&[u8]> {
-        match name {
-            Name::Frontend => Some(self.names[0].as_bytes()),
-            Name::Backend => Some(self.names[1].as_bytes()),
-            Name::Hostname => Some(self.worker.shared.settings.hostname.as_bytes()),
-            _ => None,
-        }
-    }
-
-    fn number(&self, number: Number) -> Option<i64> {
-        (number == Number::Thread).then_some(self.worker.thread.index as i64)
-    }
-
-    fn var(&self, name: &VarName) -> Option<Value<'static>> {
-        self.variables.get(name)
-    }
-
-    fn var_state(&self, name: &VarName) -> VarState {
-        self.variables.state(name)
-    }
-
-    fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
-        self.variables.set(name, value);
-    }
-
-    fn wall(&self) -> WallTime {
-        wall(self.worker.thread.wall())
-    }
-
-    fn random(&self) -> u64 {
-        self.worker.thread.prng().next_u64()
     }
 }

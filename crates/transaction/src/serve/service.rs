@@ -20,7 +20,7 @@ use transport::streams;
 /// # Errors
 /// A rule or filter refuses the response, a peer takes too long or has gone, or the service fails.
 pub(crate) async fn run(tx: &mut Transaction, service: Service) -> Result<(), Failure> {
-    filters::request_head(tx);
+    filters::request_head(tx)?;
     cache_validation::skip(tx);
     let (stream, exchange) = streams::exchange(&tx.worker.thread);
     accounting::by_applet(tx, service.log_name(), false);

@@ -51,12 +51,13 @@ pub(crate) fn cookies(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcome
 /// Filters edit the head, and say how the body is delimited behind them.
 ///
 /// # Errors
-/// None: the table wants a result.
+/// A filter refuses it.
 pub(crate) fn head(
     tx: &mut Transaction,
     _: &ProxyRef,
     at: &mut Progress,
 ) -> Result<StageOutcome, Failure> {
+    at.body = filters::response_head(tx, at.body)?;
     at.body = filters::response(tx, at.body);
     Ok(StageOutcome::Next)
 }

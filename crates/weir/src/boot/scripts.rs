@@ -101,6 +101,10 @@ impl ScriptNames for ScriptLoader {
         self.0.action(name, rules)
     }
 
+    fn filter(&self, name: &str, args: &[&str]) -> Option<(usize, bool)> {
+        self.0.filter(name, args)
+    }
+
     fn service(&self, name: &str, http: bool) -> Option<bool> {
         self.0.service(name, http)
     }

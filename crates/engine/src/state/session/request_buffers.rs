@@ -9,6 +9,7 @@ use crate::state::session::bandwidth_limits::BandwidthLimits;
 use crate::state::session::cache_use::CacheUse;
 use crate::state::session::credentials::Credentials;
 use crate::state::session::pending::AwaitedAnswer;
+use crate::state::session::script_filters::AttachedFilter;
 use crate::state::session::sticking::Pending;
 use crate::state::worker::Worker;
 use htx::Head;
@@ -19,6 +20,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
+use std::rc::Rc;
 use stdx::Tick;
 use table::Trackers;
 use transport::forwarder::Flow;
@@ -115,6 +117,8 @@ pub struct Notes {
     pub spoe: Vec<SpoeProgress>,
     /// Values that scripts keep with the transaction.
     pub private: script::Private,
+    /// The filters of scripts, in their order.
+    pub script_filters: Vec<Rc<AttachedFilter>>,
     /// The use that the transaction makes of caches.
     pub cache: Option<Box<CacheUse>>,
     /// The algorithm of `compression` that the client takes.
@@ -172,6 +176,7 @@ impl Notes {
         self.credentials.clear();
         self.spoe.clear();
         self.private.clear();
+        self.script_filters.clear();
         self.bandwidth.clear();
         self.unique_id.take();
         self.params.clear();

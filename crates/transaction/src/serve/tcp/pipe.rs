@@ -58,10 +58,14 @@ pub(super) struct Pipe {
     splicing: Splicing,
     /// The pipe for splicing, while it holds bytes or more are expected.
     lane: Option<Lane>,
-    /// The filters that bytes pass. No filter here replaces bytes.
+    /// The filters that bytes pass.
     filters: Option<Box<FilterChain>>,
     /// Bytes at the front of the buffer that the filters have let pass.
     allowed: usize,
+    /// What filters have put in the place of bytes.
+    replaced: Vec<u8>,
+    /// The filters have seen the end.
+    told_end: bool,
     /// When the filters let something pass again.
     resumes: Option<Tick>,
     /// Bytes read from the source.
@@ -94,6 +98,8 @@ impl Pipe {
             lane,
             filters,
             allowed,
+            replaced: Vec::new(),
+            told_end: false,
             resumes,
             read,
             sent,
@@ -124,7 +130,9 @@ impl Pipe {
     }
 
     pub(super) fn holds_data(&self) -> bool {
-        !self.buffer.is_empty() || self.lane.as_ref().is_some_and(Lane::holds_data)
+        !self.buffer.is_empty()
+            || !self.replaced.is_empty()
+            || self.lane.as_ref().is_some_and(Lane::holds_data)
     }
 
     /// Reads and writes until one of the ends has to be waited for.
@@ -199,15 +207,17 @@ impl Pipe {
     /// As [`Pipe::flush`], as far as the filters let bytes pass.
     #[inline(never)]
     fn flush_filtered(&mut self, to: &Link) -> Result<bool, Fault> {
-        if self.allowed == 0
-            && !self.buffer.is_empty()
-            && let Some(filters) = &mut self.filters
-        {
-            let passed = filters.pass(self.buffer.data(), self.ended, &htx::Fields::default());
-            if passed.failed || filters.replaces() {
-                return Err(Fault::Filter);
+        self.filter()?;
+        while !self.replaced.is_empty() {
+            match to.send(&[IoSlice::new(&self.replaced)], false) {
+                Ok(count) => {
+                    self.replaced.drain(..count);
+                    self.sent += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Fault::Write),
             }
-            (self.allowed, self.resumes) = (passed.input, passed.until);
         }
         while self.allowed > 0 {
             match to.send(&[IoSlice::new(&self.buffer.data()[..self.allowed])], false) {
@@ -222,6 +232,29 @@ impl Pipe {
             }
         }
         Ok(true)
+    }
+
+    /// Shows the filters what has come, once what they have let pass before is sent.
+    fn filter(&mut self) -> Result<(), Fault> {
+        let ends = self.ended && !self.told_end;
+        let idle = self.allowed == 0 && self.replaced.is_empty();
+        let Some(filters) = self.filters.as_mut().filter(|_| idle) else { return Ok(()) };
+        if self.buffer.is_empty() && !(ends && filters.replaces()) {
+            return Ok(());
+        }
+        let passed = filters.pass(self.buffer.data(), self.ended, &htx::Fields::default());
+        if passed.failed {
+            return Err(Fault::Filter);
+        }
+        (self.resumes, self.told_end) = (passed.until, passed.ended);
+        if filters.replaces() {
+            self.replaced.extend_from_slice(filters.output());
+            filters.drop_output();
+            self.buffer.consume(passed.input);
+        } else {
+            self.allowed = passed.input;
+        }
+        Ok(())
     }
 
     /// Whether what comes next goes through a pipe of the system. Takes one.

@@ -1,0 +1,23 @@
+//! Filters of scripts as a stream has them.
+
+use rules::ScriptFilter;
+use script::FilterObject;
+use std::cell::Cell;
+
+/// A filter of a stream.
+#[derive(Debug)]
+pub struct AttachedFilter {
+    /// Its line.
+    pub line: ScriptFilter,
+    /// Its object.
+    pub object: FilterObject,
+    /// Whether it sees the payload of the request, of the response.
+    pub data: [Cell<bool>; 2],
+}
+
+impl AttachedFilter {
+    /// A filter that sees no payload yet.
+    pub fn new(line: ScriptFilter, object: FilterObject) -> Self {
+        Self { line, object, data: Default::default() }
+    }
+}
