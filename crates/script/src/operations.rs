@@ -202,17 +202,26 @@ fn answer(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     if args.values.is_empty() {
         return turn.host.done(None).map(|()| LuaValue::Boolean(true));
     }
-    let status = u16::try_from(args.int(0)).ok().filter(|code| (100..=999).contains(code));
+    // A client waits for a final response after an interim one; that of a service is refused later.
+    let ends = name == "done";
+    let first = if ends { 200 } else { 100 };
+    let status = u16::try_from(args.int(0)).ok().filter(|code| (first..=999).contains(code));
+    let Some(status) = status else {
+        if ends {
+            // The script ends the transaction: the request does not go on for its mistake.
+            turn.host.done(Some(LocalReply { status: 500, ..LocalReply::default() }))?;
+        }
+        return Err(ScriptError::Argument(format!("invalid status {}", args.int(0))));
+    };
     let reply = LocalReply {
-        status: status
-            .ok_or_else(|| ScriptError::Argument(format!("invalid status {}", args.int(0))))?,
+        status,
         reason: convert::bytes(args.lua, args.value(1)).filter(|reason| !reason.is_empty()),
         headers: lines(args, 2)?,
         body: convert::bytes(args.lua, args.value(3)).unwrap_or_default(),
     };
-    let sent = match name {
-        "done" => turn.host.done(Some(reply)),
-        _ => turn.host.start_response(reply),
+    let sent = match ends {
+        true => turn.host.done(Some(reply)),
+        false => turn.host.start_response(reply),
     };
     sent.map(|()| LuaValue::Boolean(true))
 }
@@ -386,7 +395,8 @@ fn edit(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
         "set_status" => {
             let status = u16::try_from(number)
                 .map_err(|_| ScriptError::Argument("invalid status".to_owned()))?;
-            edit::set_status(status, convert::bytes(args.lua, args.value(1)).as_deref(), cx);
+            let reason = convert::bytes(args.lua, args.value(1));
+            edit::set_status(status, reason.as_deref(), cx).map_err(ScriptError::refused)?;
         }
         "set_method" => return part(RequestPart::Method, cx, args),
         "set_path" => return part(RequestPart::Path, cx, args),

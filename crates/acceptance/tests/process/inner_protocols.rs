@@ -113,6 +113,91 @@ fn a_server_that_switches_to_http_is_refused() {
     assert!(block.windows(3).any(|text| text == b"502"), "{block:?}");
 }
 
+/// Answers with an interim status in all ways that rules and scripts have.
+const INTERIM: &str = "
+    for _, status in ipairs{101, 103} do
+        core.register_service('service' .. status, 'http', function(applet)
+            applet:set_status(status)
+            applet:add_header('connection', 'upgrade')
+            applet:add_header('upgrade', 'foo')
+            applet:start_response()
+            applet:send('inside')
+        end)
+        core.register_action('done' .. status, {'http-req'}, function(txn)
+            txn:done(txn:reply{status = status, body = 'inside'})
+        end)
+        core.register_action('set' .. status, {'http-res'}, function(txn)
+            txn.http:res_set_status(status)
+        end)
+    end";
+
+/// Otherwise the client takes the next response for this one, or is in a tunnel.
+#[test]
+fn no_final_response_has_an_interim_status() {
+    let origin = Origin::saying("hello");
+    let rules: Vec<_> = [101, 103]
+        .iter()
+        .flat_map(|status| {
+            [
+                format!("use-service lua.service{status} if {{ path /service{status} }}"),
+                format!("lua.done{status} if {{ path /done{status} }}"),
+            ]
+            .map(|rule| format!("    http-request {rule}\n"))
+            .into_iter()
+            .chain(["response", "after-response"].map(|kind| {
+                format!(
+                    "    http-{kind} set-status {status} if {{ var(txn.p) -m str /{kind}{status} }}\n"
+                )
+            }))
+            .chain([format!(
+                "    http-response lua.set{status} if {{ var(txn.p) -m str /set{status} }}\n"
+            )])
+        })
+        .collect();
+    let rules = format!("    http-request set-var(txn.p) path\n{}", rules.concat());
+    let weir = Setup::http(&rules, "    server s <origin>")
+        .global("lua-load <dir>/a.lua")
+        .file("a.lua", INTERIM)
+        .with("origin", origin.address())
+        .start();
+    for (way, wanted) in [("service", 502), ("done", 500), ("set", 200), ("response", 500)] {
+        for status in [101, 103] {
+            for upgrade in ["", "Connection: upgrade\r\nUpgrade: foo\r\n"] {
+                let mut client = weir.web();
+                client.send(format!("GET /{way}{status} HTTP/1.1\r\nHost: a\r\n{upgrade}\r\n"));
+                let answer = client.response();
+                assert_eq!(answer.status(), wanted, "{way}{status} {upgrade:?}");
+                client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+                let rest = String::from_utf8_lossy(&client.rest()).into_owned();
+                assert!(
+                    rest.is_empty() || rest.starts_with("HTTP/1.1 200 "),
+                    "{way}{status} {upgrade:?}: {rest}"
+                );
+            }
+            let mut client = weir.web();
+            client.send(HELLO);
+            let mut request = extended_connect("foo");
+            let path = format!("/{way}{status}");
+            let at = request.iter().position(|byte| *byte == 0x84).expect("a path");
+            let literal = [&[0x04, path.len() as u8][..], path.as_bytes()].concat();
+            request.splice(at..=at, literal);
+            request[2] = (request.len() - 9) as u8;
+            client.send(request);
+            let block = payload(&mut client, 1);
+            let wanted = wanted.to_string();
+            let found = block.windows(3).any(|text| text == wanted.as_bytes())
+                || [(0x88, "200"), (0x8e, "500")].contains(&(block[0], &wanted));
+            assert!(found, "{way}{status}: {block:?}");
+        }
+    }
+    // The last rules of a response have nothing to put in its place.
+    for status in [101, 103] {
+        let mut client = weir.web();
+        client.send(format!("GET /after-response{status} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        assert!(client.try_head().is_none(), "{status}");
+    }
+}
+
 /// As the interface of a container runtime does: the parameters of the new stream are a body.
 #[test]
 fn an_upgrade_with_a_body_is_passed_on() {

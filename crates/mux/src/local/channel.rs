@@ -86,6 +86,9 @@ impl LocalConn {
                 false => Ok(HeadStep::NeedMore),
             };
         };
+        if response.status() < 200 {
+            return Err(fault("an interim status in place of a final response"));
+        }
         *head = response;
         let body = self.body_of(head);
         self.progress = match body {

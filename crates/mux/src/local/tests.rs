@@ -109,6 +109,18 @@ fn a_service_that_ends_without_a_response_is_an_error() {
     assert_eq!(conn.handle_head(&mut Head::default()).map_err(|error| error.status), Err(502));
 }
 
+/// The client would wait for the final response, or take the connection for a tunnel.
+#[test]
+fn an_interim_status_is_no_response_of_a_service() {
+    for status in [100, 101, 103, 199] {
+        let mut conn = begun(b"GET", BodyKind::None);
+        let mut head = response(None);
+        head.set_status(status);
+        conn.respond(head).unwrap();
+        assert_eq!(conn.handle_head(&mut Head::default()).map_err(|error| error.status), Err(502));
+    }
+}
+
 #[test]
 fn each_direction_holds_a_window_and_no_more() {
     let mut conn = begun(b"POST", BodyKind::Chunked);

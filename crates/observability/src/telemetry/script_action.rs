@@ -131,7 +131,10 @@ impl Running {
             Step::Ended => TurnOutcome::Over(self.end(view)),
             Step::Failed(fault) => {
                 script::alert(&format!("Lua function '{}': {}", call.name, fault.text(number)));
-                TurnOutcome::Over(OutsideAnswer::Continue)
+                TurnOutcome::Over(match self.answered {
+                    true => OutsideAnswer::Respond,
+                    false => OutsideAnswer::Continue,
+                })
             }
         }
     }

@@ -32,6 +32,8 @@ pub enum EditError {
     NoRoom,
     /// The text cannot be in a request line.
     RequestLine,
+    /// An interim status for a final response.
+    Interim,
 }
 
 impl fmt::Display for EditError {
@@ -43,6 +45,7 @@ impl fmt::Display for EditError {
             Self::RequestLine => {
                 f.write_str("blanks and control characters end a part of the request line")
             }
+            Self::Interim => f.write_str("a final response has no interim status"),
         }
     }
 }
@@ -139,13 +142,24 @@ fn fitted(outcome: Outcome<'_>, cx: &mut dyn Context) -> Result<(), EditError> {
 }
 
 /// Replaces the status of the response, with a reason of its own or the usual one.
-pub fn set_status(status: u16, reason: Option<&[u8]>, cx: &mut dyn Context) {
+///
+/// # Errors
+/// The response is final, and the status is not.
+pub fn set_status(
+    status: u16,
+    reason: Option<&[u8]>,
+    cx: &mut dyn Context,
+) -> Result<(), EditError> {
     if let Some(head) = cx.head_mut(Side::Response).filter(|head| head.is_response()) {
+        if !header::may_become(head, status) {
+            return Err(EditError::Interim);
+        }
         match reason {
             Some(reason) => head.set_response(head.version(), status, &encoded(reason)),
             None => head.set_status(status),
         }
     }
+    Ok(())
 }
 
 /// Replaces a part of the request line; `false`: there is no request, or no room.

@@ -62,16 +62,26 @@ impl HeaderEdit {
                 })
             }
             HeaderEdit::Status(status, reason) => {
-                if let Some(head) = cx.head_mut(side).filter(|head| head.is_response()) {
-                    match reason {
-                        Some(reason) => head.set_response(head.version(), *status, reason),
-                        None => head.set_status(*status),
-                    }
+                let Some(head) = cx.head_mut(side).filter(|head| head.is_response()) else {
+                    return Outcome::Next;
+                };
+                if !may_become(head, *status) {
+                    return Outcome::NoRoom;
+                }
+                match reason {
+                    Some(reason) => head.set_response(head.version(), *status, reason),
+                    None => head.set_status(*status),
                 }
                 Outcome::Next
             }
         }
     }
+}
+
+/// Whether a rule may give a response this status. A final response with an interim status would
+/// let the client wait for another one, and take the next response for it, or begin a tunnel.
+pub(super) fn may_become(head: &Head, status: u16) -> bool {
+    status >= 200 || status == head.status()
 }
 
 /// Builds the format's text in the context's scratch buffer and hands it on.
@@ -261,6 +271,11 @@ pub(super) fn status(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError
     let status = text.parse().ok().filter(|status| (100..=999).contains(status));
     let status =
         status.ok_or_else(|| input.fail("expects an integer status code between 100 and 999"))?;
+    if status < 200 {
+        input.cx.warn(format!(
+            "an interim status ({status}) cannot replace a final one: this rule fails for final responses."
+        ));
+    }
     let mut reason = None;
     if input.peek() == Some("reason") {
         input.at += 1;
