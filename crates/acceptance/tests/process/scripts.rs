@@ -440,6 +440,21 @@ fn services_read_the_request_and_write_the_response() {
 }
 
 #[test]
+fn a_service_that_leaves_its_request_unread_is_heard() {
+    let script = "
+        core.register_service('svc', 'http', function(a) a:start_response() a:send('hello') end)";
+    let weir = start(script, "    http-request use-service lua.svc");
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 300000\r\n\r\n";
+    let mut client = weir.web();
+    for _ in 0..2 {
+        client.send(head);
+        client.send(vec![b'x'; 300_000]);
+        let answer = client.response();
+        assert_eq!((answer.status(), answer.text().as_str()), (200, "hello"));
+    }
+}
+
+#[test]
 fn a_service_without_end_is_ended_after_its_time() {
     let weir = setup(
         "core.register_service('loop', 'http', function(a) while true do end end)",

@@ -41,9 +41,10 @@ impl LocalConn {
         }
     }
 
-    /// Whether the service reads nothing more of the request.
+    /// Whether the request is obsolete. That of a service that has answered it is still read to its
+    /// end, as from a server, so that the client's connection remains.
     pub fn is_reset(&self) -> bool {
-        self.served || self.is_gone
+        self.is_gone || self.served && self.request_body == BodyKind::UntilClose
     }
 
     /// Whether the response is complete and was read.
@@ -185,13 +186,19 @@ impl LocalConn {
         }
     }
 
-    /// Sends payload; 0: the stream has to wait for room.
+    /// Sends payload; 0: the stream has to wait for room. A service that has ended without reading
+    /// its request has answered it all the same: the rest is dropped.
     ///
     /// # Errors
-    /// The service reads nothing more.
+    /// The transaction has aborted the exchange, or a service of bytes has ended.
     pub fn send(&mut self, parts: &[IoSlice<'_>]) -> Result<usize, StreamGone> {
         if self.is_reset() {
             return Err(StreamGone);
+        }
+        if self.served {
+            let dropped = parts.iter().map(|part| part.len()).sum();
+            self.owed = self.owed.saturating_sub(dropped as u64);
+            return Ok(dropped);
         }
         let mut sent = 0;
         for part in parts {
