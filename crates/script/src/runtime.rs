@@ -64,6 +64,11 @@ impl Cell {
         Some(Turn { cell: self, state: Some(state) })
     }
 
+    /// The state, if no other thread uses it.
+    pub fn try_enter(&self) -> Option<Turn<'_>> {
+        Some(Turn { cell: self, state: Some(self.state.try_lock()?) })
+    }
+
     /// The state; waits for the slice of another thread at most, for what cannot be suspended.
     pub fn wait(&self) -> Turn<'_> {
         Turn { cell: self, state: Some(self.state.lock()) }
@@ -198,6 +203,14 @@ impl Runtime {
     /// The state for a function: the shared one, or that of the thread.
     pub fn cell(&self, per_thread: bool, thread: usize) -> Option<&Cell> {
         if per_thread { self.threads.get(thread) } else { self.shared.as_ref() }
+    }
+
+    /// Frees what scripts have left behind in the state of a thread; the first thread does so in
+    /// the shared one. A state in use is left out.
+    pub fn free_garbage(&self, thread: usize) {
+        let shared = self.shared.as_ref().filter(|_| thread == 0);
+        let states = self.threads.get(thread).into_iter().chain(shared);
+        states.filter_map(Cell::try_enter).for_each(|mut state| state.free_garbage());
     }
 }
 

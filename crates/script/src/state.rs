@@ -38,6 +38,8 @@ pub struct Limits {
 const LOOK: u32 = 10_000;
 /// Turns between two collections of the memory of dropped scripts.
 const TIDY: u64 = 64;
+/// Bytes that a full collection has to be worth.
+const GARBAGE: usize = 1 << 20;
 
 /// One interpreter.
 pub struct State {
@@ -58,6 +60,8 @@ pub struct State {
     pub(crate) filters: HashMap<usize, Table>,
     runs: i64,
     turns: u64,
+    /// Bytes that were left after the last full collection.
+    kept: usize,
 }
 
 impl std::fmt::Debug for State {
@@ -109,6 +113,7 @@ impl State {
             filters: HashMap::new(),
             runs: 0,
             turns: 0,
+            kept: 0,
         })
     }
 
@@ -162,6 +167,18 @@ impl State {
         if self.turns.is_multiple_of(TIDY) {
             self.lua.expire_registry_values();
         }
+    }
+
+    /// Frees what scripts have left behind, if it may be much: the collector waits until as much
+    /// again is in use as it has left the last time.
+    pub fn free_garbage(&mut self) {
+        if self.memory() < self.kept + GARBAGE {
+            return;
+        }
+        self.lua.expire_registry_values();
+        // A finalizer that fails leaves its error to no script.
+        let _ = self.lua.gc_collect();
+        self.kept = self.memory();
     }
 
     /// Bytes of memory in use.

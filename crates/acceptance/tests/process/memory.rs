@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
+mod scripts;
+
 /// Tests of this file use the memory that they measure one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
 

@@ -1,6 +1,7 @@
 //! Sockets of scripts (`core.tcp`): one operation at a time, each with a deadline.
 
 use crate::io::byte_client::{ByteClient, ByteClientError};
+use crate::io::kept_payload::{self, MemoryShort};
 use crate::state::backend::queue::Waiter;
 use crate::state::resolver::ResolverOrder;
 use crate::state::session::lookup::NameQuery;
@@ -93,7 +94,7 @@ async fn act(
     connection.line.resume(until(span));
     let answer = match call {
         SocketCall::Send(bytes) => connection.send(&bytes).await,
-        SocketCall::Receive(pattern) => connection.receive(pattern).await,
+        SocketCall::Receive(pattern) => connection.receive(worker, pattern).await,
         SocketCall::PeerName => shown(&connection.peer),
         _ => connection.line.local().map_or(Answer::Nothing, |own| shown(&Address::Inet(own))),
     };
@@ -186,7 +187,7 @@ impl Connection {
 
     /// The bytes that a pattern asks for; at the end of the connection, all bytes that were
     /// received.
-    async fn receive(&mut self, pattern: Pattern) -> Answer {
+    async fn receive(&mut self, worker: &Worker, pattern: Pattern) -> Answer {
         let mut seen = 0;
         loop {
             match pattern {
@@ -204,7 +205,11 @@ impl Connection {
             if seen > MOST {
                 return Answer::Failed("receive: there is too much to be received at once".into());
             }
-            match self.fill().await {
+            let Ok(filled) = self.fill_within_budget(worker).await else {
+                self.input = Vec::new();
+                return Answer::Failed(format!("receive: {}", kept_payload::SHORT));
+            };
+            match filled {
                 Ok(true) if pattern == Pattern::Count(0) => return Answer::Bytes(Vec::new()),
                 Ok(true) => {}
                 Ok(false) | Err(ByteClientError::Broken(_)) if self.input.is_empty() => {
@@ -233,6 +238,21 @@ impl Connection {
             line.pop();
         }
         line
+    }
+
+    /// Receives more, as far as memory allows.
+    async fn fill_within_budget(
+        &mut self,
+        worker: &Worker,
+    ) -> Result<Result<bool, ByteClientError>, MemoryShort> {
+        let held = self.input.len();
+        kept_payload::grow(worker, &mut self.input, worker.buffers.size()).await?;
+        let filled = kept_payload::wait(worker, held, self.fill()).await?;
+        if !matches!(filled, Ok(true)) {
+            // The script gets a copy.
+            kept_payload::admit(worker, held, held).await?;
+        }
+        Ok(filled)
     }
 
     /// Receives more; `false` at the end of the connection.

@@ -289,6 +289,9 @@ impl Worker {
         self.seats.trim();
         self.workspaces.borrow_mut().clear();
         self.notes.borrow_mut().clear();
+        if let Some(scripts) = self.shared.scripts.get() {
+            scripts.free_garbage(self.thread.index);
+        }
     }
 
     /// A number that no other client of this thread has.

@@ -1,6 +1,7 @@
 //! Requests of scripts: the response is collected for the script.
 
 use super::http_call::{CallError, HttpCall, HttpRequest};
+use engine::io::kept_payload;
 use engine::state::worker::{ScriptAnswer, Worker};
 use script::{Answer, ClientRequest, ClientResponse, ScriptError};
 use std::rc::Rc;
@@ -34,22 +35,38 @@ async fn fetch(worker: &Rc<Worker>, from: ClientRequest) -> Result<ClientRespons
     let fields = head.fields().map(|field| (field.name.to_vec(), field.value.to_vec()));
     let (status, reason) = (head.status(), head.reason().to_vec());
     let headers = fields.collect();
-    let body = collect(&mut call).await?;
+    let body = collect(worker, &mut call).await?;
     Ok(ClientResponse { status, reason, headers, body })
 }
 
 /// The body. As in HAProxy, a body that the server has truncated is returned without an error.
-async fn collect(call: &mut HttpCall) -> Result<Vec<u8>, ScriptError> {
-    let (mut body, mut piece) = (Vec::new(), [0; PIECE]);
+async fn collect(worker: &Worker, call: &mut HttpCall) -> Result<Vec<u8>, ScriptError> {
+    let (mut body, mut piece) = (Vec::<u8>::new(), [0; PIECE]);
+    let short = |_| ScriptError::refused(kept_payload::SHORT);
     loop {
-        match call.poll_receive(&mut piece) {
-            Ok(Some(0)) | Err(CallError::Truncated) => return Ok(body),
-            Ok(Some(count)) if body.len() + count > MAX_BODY => {
+        kept_payload::grow(worker, &mut body, PIECE).await.map_err(short)?;
+        let received = kept_payload::wait(worker, body.len(), receive(call, &mut piece)).await;
+        match received.map_err(short)? {
+            Ok(0) | Err(CallError::Truncated) => {
+                // The script gets a copy.
+                kept_payload::admit(worker, body.len(), body.len()).await.map_err(short)?;
+                return Ok(body);
+            }
+            Ok(count) if body.len() + count > MAX_BODY => {
                 return Err(ScriptError::refused("the body of the response is too large"));
             }
-            Ok(Some(count)) => body.extend_from_slice(&piece[..count]),
-            Ok(None) => call.wait(None).await,
+            Ok(count) => body.extend_from_slice(&piece[..count]),
             Err(error) => return Err(ScriptError::refused(error)),
+        }
+    }
+}
+
+/// Bytes of the body; 0 at its end.
+async fn receive(call: &mut HttpCall, piece: &mut [u8]) -> Result<usize, CallError> {
+    loop {
+        match call.poll_receive(piece)? {
+            Some(count) => return Ok(count),
+            None => call.wait(None).await,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Services of scripts: the other end of a request that a server would answer.
 
 use crate::message::script_facts::{ServiceFacts, facts_of};
+use engine::io::kept_payload::{self, MemoryShort};
 use engine::io::script_state;
 use engine::io::script_state::enter;
 use engine::state::session::transaction::Transaction;
@@ -19,6 +20,7 @@ use transport::streams::LocalExchange;
 
 /// The most bytes of a body that a script may have at once.
 const MAX_BODY: usize = 64 << 20;
+const TOO_LARGE: &str = "the body is too large to be read at once";
 /// Bytes read from the request at once.
 const PIECE: usize = 16 << 10;
 
@@ -94,6 +96,17 @@ struct ServiceRun<'r> {
     ahead: Vec<u8>,
     /// The request has been read to its end.
     ended: bool,
+    /// Memory was short for its body.
+    short: bool,
+}
+
+/// The outcome of reading a piece of a request.
+#[derive(PartialEq, Eq)]
+enum Filled {
+    More,
+    End,
+    /// There is no memory for more.
+    Short,
 }
 
 impl<'r> ServiceRun<'r> {
@@ -105,7 +118,7 @@ impl<'r> ServiceRun<'r> {
         (exchange, ended): (LocalExchange, bool),
     ) -> Self {
         let host = ServiceHost { facts, exchange, private: Private::default(), started: false };
-        Self { worker, cell, host, ahead: Vec::new(), ended }
+        Self { worker, cell, host, ahead: Vec::new(), ended, short: false }
     }
 
     /// Runs the script to its end.
@@ -147,22 +160,49 @@ impl<'r> ServiceRun<'r> {
         })
     }
 
-    /// Reads a piece of the request; `false` at its end.
-    async fn fill(&mut self) -> Option<bool> {
+    /// Reads a piece of the request.
+    async fn fill(&mut self) -> Option<Filled> {
         if self.ended {
-            return Some(false);
+            return Some(Filled::End);
         }
         let mut piece = [0; PIECE];
-        let count = self.host.exchange.receive(&mut piece).await.ok()?;
+        let Ok(received) = self.receive_piece(&mut piece).await else {
+            (self.short, self.ahead) = (true, Vec::new());
+            return Some(Filled::Short);
+        };
+        let count = received?;
         self.ended = count == 0;
         self.ahead.extend_from_slice(&piece[..count]);
-        Some(count > 0)
+        Some(if self.ended { Filled::End } else { Filled::More })
+    }
+
+    /// Reads a piece within the memory budget, and makes room for it. The inner `None`: the
+    /// transaction has ended.
+    async fn receive_piece(&mut self, piece: &mut [u8]) -> Result<Option<usize>, MemoryShort> {
+        let exchange = &self.host.exchange;
+        let grow = kept_payload::grow(self.worker, &mut self.ahead, piece.len());
+        let Ok(room) = exchange.alongside(grow).await else { return Ok(None) };
+        room?;
+        let held = self.ahead.len();
+        let received = kept_payload::wait(self.worker, held, exchange.receive(piece)).await?;
+        if received == Ok(0) {
+            // The script gets a copy.
+            let copy = kept_payload::admit(self.worker, held, held);
+            let Ok(room) = exchange.alongside(copy).await else { return Ok(None) };
+            room?;
+        }
+        Ok(received.ok())
     }
 
     async fn receive(&mut self, size: usize) -> Option<Answer> {
-        while self.ahead.len() < size && Box::pin(self.fill()).await? {
-            if self.ahead.len() > MAX_BODY {
-                return Some(Answer::Failed("the body is too large to be read at once".to_owned()));
+        while self.ahead.len() < size {
+            match Box::pin(self.fill()).await? {
+                Filled::More if self.ahead.len() > MAX_BODY => {
+                    return Some(Answer::Failed(TOO_LARGE.to_owned()));
+                }
+                Filled::More => {}
+                Filled::End => break,
+                Filled::Short => return Some(Answer::Failed(kept_payload::SHORT.to_owned())),
             }
         }
         let rest = self.ahead.split_off(self.ahead.len().min(size));
@@ -176,8 +216,13 @@ impl<'r> ServiceRun<'r> {
                 return self.receive(seen + at + 1).await;
             }
             seen = self.ahead.len();
-            if seen > MAX_BODY || !Box::pin(self.fill()).await? {
+            if seen > MAX_BODY {
                 return self.receive(seen).await;
+            }
+            match Box::pin(self.fill()).await? {
+                Filled::More => {}
+                Filled::End => return self.receive(seen).await,
+                Filled::Short => return Some(Answer::Failed(kept_payload::SHORT.to_owned())),
             }
         }
     }
@@ -192,7 +237,8 @@ impl<'r> ServiceRun<'r> {
             return;
         }
         let mut head = Head::default();
-        let text = htx::error_replies::fill(500, &mut head).unwrap_or_default();
+        let status = if self.short { 503 } else { 500 };
+        let text = htx::error_replies::fill(status, &mut head).unwrap_or_default();
         if exchange.respond(head).is_ok() && exchange.send(text.as_bytes()).await.is_ok() {
             exchange.finish(None);
         }

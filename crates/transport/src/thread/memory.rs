@@ -33,6 +33,20 @@ const HANDSHAKE: u64 = 96 << 10;
 /// Bytes that a new HTTP/2 stream may cost: its head and the state of a request.
 const STREAM: u64 = 20 << 10;
 
+/// Bytes of payload that a task may keep although memory is short, as a request with a small body.
+pub const SMALL: usize = 16 << 10;
+
+/// Whether a task may keep more payload in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It may.
+    Now,
+    /// It asks again after the next measurement.
+    Later,
+    /// It ends, because it holds memory that others need.
+    Refused,
+}
+
 /// Shortage of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -114,6 +128,7 @@ impl Memory {
         if own.look.replace(look) != look {
             own.clients.set(0);
             own.streams.set(0);
+            own.payload.set(0);
         }
     }
 
@@ -132,7 +147,46 @@ impl Memory {
     pub fn refuses_streams(&self, own: &Share) -> Option<bool> {
         self.budget?;
         self.reset_share(own);
-        Some(own.streams.get() >= self.stream_share.load(Relaxed))
+        let taken = own.streams.get().saturating_add(own.payload.get());
+        Some(taken >= self.stream_share.load(Relaxed))
+    }
+
+    /// Whether a task that keeps `held` bytes of payload may allocate `more` bytes. A refusal is
+    /// counted.
+    pub fn admits_payload(&self, own: &Share, held: usize, more: usize) -> Admission {
+        if self.budget.is_none() {
+            return Admission::Now;
+        }
+        if self.ends_payload(held) {
+            return Admission::Refused;
+        }
+        self.reset_share(own);
+        let small = held + more <= SMALL;
+        let (others, share) = match small {
+            true => (&own.clients, &self.client_share),
+            false => (&own.streams, &self.stream_share),
+        };
+        let (others, payload) = (others.get(), own.payload.get());
+        let taken = others.saturating_add(payload).saturating_add(more as u64);
+        if taken <= share.load(Relaxed) {
+            own.payload.set(payload.saturating_add(more as u64));
+            return Admission::Now;
+        }
+        // With the whole share of a measurement it would not be enough.
+        if !small && others == 0 && payload == 0 {
+            self.count_request();
+            return Admission::Refused;
+        }
+        Admission::Later
+    }
+
+    /// Whether a task that keeps `held` bytes of payload must end, which is counted.
+    pub fn ends_payload(&self, held: usize) -> bool {
+        let ends = held > SMALL && self.level() == Level::Short;
+        if ends {
+            self.count_request();
+        }
+        ends
     }
 
     /// Whether a connection without a request must close now, which is counted.
@@ -211,6 +265,7 @@ pub struct Share {
     look: Cell<u32>,
     clients: Cell<u64>,
     streams: Cell<u64>,
+    payload: Cell<u64>,
 }
 
 impl Share {
