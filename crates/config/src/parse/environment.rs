@@ -43,11 +43,11 @@ pub(super) fn local_peer(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Par
     Ok(())
 }
 
-/// A name and a value, which may be empty.
+/// A name and a value. As in HAProxy, an empty value is none: it may be that of an unset variable.
 fn pair(args: Args<'_>) -> Parsed<(&str, &str)> {
     let message = format!("'{}' expects a name and a value.", args.text(0));
     let name = args.need(1, message.clone())?;
-    let value = args.raw(2).ok_or_else(|| args.fault(2, message))?;
+    let value = args.need(2, message)?;
     if name.contains('=') {
         // No variable can have such a name.
         let keyword = args.text(0);

@@ -1,11 +1,12 @@
 //! `lua-load`, `lua-load-per-thread`, `lua-prepend-path` and `tune.lua.*` of `global` (section 3.1).
-use super::values::{integer, time};
+use super::values::{digits_at, time};
 use crate::addr::Family;
 use crate::context::{Cx, Scripts};
 use crate::line::{Args, Fault, Parsed};
 use crate::model::Global;
 use sample::{Captures, ParseContext, Place, Places, Shared};
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// The most megabytes that a state may be limited to.
@@ -72,14 +73,20 @@ pub(super) fn prepend_path(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> P
     scripts(cx, args)?.prepend_path(path, variable).map_err(|message| args.fault(1, message))
 }
 
+/// The only argument, of nothing but digits.
+fn digits(args: Args<'_>, range: RangeInclusive<u32>) -> Parsed<u32> {
+    args.no_more_than(1)?;
+    digits_at(args, 1, range)
+}
+
 /// `tune.lua.forced-yield`
 pub(super) fn forced_yield(g: &mut Global, args: Args<'_>) -> Parsed {
-    integer(args, 0..=i32::MAX as u32).map(|n| g.lua.forced_yield = Some(n))
+    digits(args, 0..=i32::MAX as u32).map(|n| g.lua.forced_yield = Some(n))
 }
 
 /// `tune.lua.maxmem`
 pub(super) fn max_memory(g: &mut Global, args: Args<'_>) -> Parsed {
-    integer(args, 0..=MEGABYTES).map(|n| g.lua.max_memory = Some(n))
+    digits(args, 0..=MEGABYTES).map(|n| g.lua.max_memory = Some(n))
 }
 
 /// `tune.lua.session-timeout`, `tune.lua.service-timeout`, `tune.lua.task-timeout`

@@ -134,7 +134,7 @@ fn global_keywords() {
 #[test]
 fn environment_keywords_act_from_the_next_line_on() {
     let model = model(concat!(
-        "global\n setenv A 1\n presetenv A 2\n presetenv B 3\n setenv C \"\"\n unsetenv X\n",
+        "global\n setenv A 1\n presetenv A 2\n presetenv B 3\n unsetenv X\n",
         " description \"$A-$B-$C-${X-gone}\"\n resetenv A\n"
     ));
     assert_eq!(model.global.settings.description.as_deref(), Some("1-3--gone"));
@@ -224,6 +224,9 @@ fn global_errors() {
             "cpu-map : PROC/THREAD range and CPU sets must have the same size to be automatically bound",
         ),
         ("setenv A", "'setenv' expects a name and a value."),
+        ("setenv A \"\"", "'setenv' expects a name and a value."),
+        ("setenv A \"${UNSET}\"", "'setenv' expects a name and a value."),
+        ("presetenv A ''", "'presetenv' expects a name and a value."),
         ("setenv A=B c", "'setenv' failed on variable 'A=B' : Invalid argument."),
         ("presetenv A=B c", "'presetenv' failed on variable 'A=B' : Invalid argument."),
         ("unsetenv", "'unsetenv' expects at least one variable name."),

@@ -125,7 +125,7 @@ fn an_empty_argument_must_not_hide_others() {
         let alerts = messages(&format!("{opening}\n"), Severity::Alert);
         assert!(alerts.iter().any(|text| text.contains(" is empty and would hide")), "{alerts:?}");
     }
-    assert!(loaded("global\n setenv X ''\nlisten l\n bind :1 \"\"\n").model.is_some());
+    assert!(loaded("global\nlisten l\n bind :1 \"\"\n").model.is_some());
     let alerts = messages("global\n maxconn \"\"\n", Severity::Alert);
     assert_eq!(alerts, ["'maxconn' expects an integer argument."]);
 }
