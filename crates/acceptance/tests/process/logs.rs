@@ -1,9 +1,10 @@
 //! Where log lines go and what they say.
 
-use crate::support::{LogReceiver, Origin, Setup, eventually, nobody, reply, shape};
+use crate::support::{LogReceiver, Origin, Setup, eventually, nobody, program, reply, shape};
 use std::io::Read as _;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::Path;
 use std::time::Duration;
 
 /// A frontend with the `log` lines given and `option httplog`.
@@ -516,6 +517,37 @@ fn a_log_target_that_is_not_read_costs_lines_and_no_request() {
             text.lines().filter(|line| line.starts_with("begin /") && line.ends_with(" end"));
         assert_eq!(whole.count(), 1_000 - dropped, "{kind}: the others are whole");
     }
+}
+
+/// What filters and scripts print goes the way of log lines.
+#[test]
+fn a_standard_error_that_is_not_read_costs_lines_and_no_request() {
+    let (writer, reader) = unread("pipe");
+    let command = format!("exec \"$0\" \"$@\" 2>&{}", writer.as_raw_fd());
+    let weir = program().display().to_string();
+    let front = "    filter trace hexdump\n    http-request lua.fail\n    \
+                 http-request return status 200 content-type text/plain lf-string %[path]";
+    let weir = Setup::http(front, "")
+        .global("lua-load <dir>/a.lua")
+        .file(
+            "a.lua",
+            "core.register_action('fail', {'http-req'}, function(txn)
+                print('printed') core.Alert('told') error('failed')
+            end)",
+        )
+        .program(Path::new("/bin/sh"))
+        .arguments(&["-c", &command, &weir, "-db"])
+        .inherit("fd", writer)
+        .start();
+    let mut client = weir.web();
+    for number in 0..300 {
+        let path = format!("/{number}/{}", "x".repeat(900));
+        assert_eq!(client.get(&path).text(), path);
+    }
+    let info = weir.cli("show info");
+    let dropped = info.lines().find_map(|line| line.strip_prefix("DroppedLogs: "));
+    assert!(dropped.is_some_and(|count| count != "0"), "{info}");
+    drop((weir, reader));
 }
 
 #[test]

@@ -6,11 +6,13 @@
 
 use engine::state::runtime::Proxy;
 use engine::state::session::transaction::Transaction;
+use engine::state::worker::Worker;
 use htx::Head;
+use observability::logging::log;
 use sample::Side;
 use settings::{Filter, Mode, TraceFilter};
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::rc::Rc;
 use transport::filters::{Offer, PayloadFilter, Taken};
 
 /// Bytes of a line of a hexadecimal dump.
@@ -91,7 +93,7 @@ pub(super) fn checkpoint(tx: &Transaction, at: Checkpoint) {
             print(&front, "trace_detach", ": filter-type=frontend");
         }
     }
-    write_stderr(&out);
+    write_stderr(&tx.worker, &out);
 }
 
 /// The direction and the place of a stream, as lines show them.
@@ -120,9 +122,12 @@ fn lines(head: &Head) -> String {
     lines
 }
 
-/// HAProxy prints to the standard error.
-fn write_stderr(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
+/// Prints to the standard error as HAProxy does, but without waiting for its reader: lines without
+/// room are dropped and counted.
+fn write_stderr(worker: &Worker, text: &str) {
+    if let Some(text) = text.strip_suffix('\n') {
+        log::write_to_sink(worker, "stderr", text.as_bytes());
+    }
 }
 
 /// The beginning of a line: the filter, its proxy, the number of the stream.
@@ -130,18 +135,18 @@ fn write_stderr(text: &str) {
 struct Source {
     name: String,
     stream: String,
-    thread: std::rc::Rc<reactor::Thread>,
+    worker: Rc<Worker>,
 }
 
 impl Source {
     fn new(tx: &Transaction, settings: &TraceFilter, proxy: &Proxy) -> Self {
         let name = format!("{}/{}", settings.name, proxy.settings.name);
         let stream = format!("{}({})", tx.client.id, tx.client.requests);
-        Self { name, stream, thread: tx.worker.thread.clone() }
+        Self { name, stream, worker: tx.worker.clone() }
     }
 
     fn line(&self, function: &str, rest: &str, out: &mut String) {
-        let (name, stream, micros) = (&self.name, &self.stream, self.thread.wall() / 1_000);
+        let (name, stream, micros) = (&self.name, &self.stream, self.worker.thread.wall() / 1_000);
         let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
         let _ = writeln!(
             out,
@@ -204,7 +209,7 @@ impl PayloadFilter for PayloadTrace {
                 self.ended = true;
                 self.source.line("trace_http_end", &self.channel, &mut out);
             }
-            write_stderr(&out);
+            write_stderr(&self.source.worker, &out);
         }
         self.offset += passes as u64;
         Taken::Bytes(passes)
