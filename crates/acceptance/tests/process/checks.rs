@@ -1,10 +1,12 @@
 //! Results of checks: every status in its place in the statistics, and programs of the operator's.
 
-use crate::support::{Origin, Running, Setup, eventually, run};
+use crate::support::{Origin, PATIENCE, Running, Setup, eventually, run};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
 
 /// A backend of its own for each status, and what its server's `check_code` is then.
 const STATUSES: &[(&str, &str, &str)] = &[
@@ -251,6 +253,31 @@ fn a_program_that_does_not_listen_is_killed_and_taken_off_the_list() {
     eventually("nothing is left of the first program", || {
         (!std::path::Path::new(&format!("/proc/{first}")).exists()).then_some(())
     });
+}
+
+/// An agent may take the close for the confirmation of its orders.
+#[test]
+fn orders_of_an_agent_are_carried_out_before_its_connection_closes() {
+    let (give, next) = channel::<u32>();
+    let (done, closed) = channel();
+    let (next, done) = (Mutex::new(next), Mutex::new(done));
+    let agent = Origin::new(move |mut peer| {
+        let Ok(percent) = next.lock().expect("no panic").recv() else { return };
+        peer.send(format!("{percent}%\n"));
+        peer.client.rest();
+        let _ = done.lock().expect("no panic").send(());
+    });
+    let port = agent.address().port();
+    let weir = Setup::new(&format!(
+        "global\n stats socket <dir>/cli level admin\n nbthread 4\nbackend b\n timeout check 20s\n \
+         server s 127.0.0.1:9 weight 200 agent-check agent-port {port} agent-inter 10ms\n"
+    ))
+    .start();
+    for percent in (1..=60).rev() {
+        give.send(percent).expect("it waits");
+        closed.recv_timeout(PATIENCE).expect("a close");
+        assert_eq!(weir.stat("b", "s", "uweight"), (2 * percent).to_string());
+    }
 }
 
 #[test]

@@ -26,16 +26,21 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record) {
         turn.trace(None);
         turn.mark(true);
     }
-    let result = match query(&checker.worker, &subject).await {
-        Some(Ok(line)) => obey(&checker.worker, &subject, record.slot as usize, &line),
-        Some(Err(result)) => result,
-        None => return,
+    let Some((answer, connection)) = query(&checker.worker, &subject).await else { return };
+    let result = match answer {
+        Ok(line) => obey(&checker.worker, &subject, record.slot as usize, &line),
+        Err(result) => result,
     };
     report(&turn, &subject, result);
+    // The close tells the agent that its orders are carried out.
+    drop(connection);
 }
 
-/// The line that the agent sends, without its end; `None` if the check does not run.
-async fn query(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8>, CheckResult>> {
+/// The line that the agent sends, without its end, or the result of a check without one.
+type AgentAnswer = Result<Vec<u8>, CheckResult>;
+
+/// Asks the agent; `None` if the check does not run. The connection is still open.
+async fn query(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<(AgentAnswer, ByteClient)> {
     let agent = subject.server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed))?;
     let (asked, place) = (agent.asked(), subject.server.location.now());
     if asked.ip.is_none() && !place.known {
@@ -47,8 +52,12 @@ async fn query(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<
     let mut line = ByteClient::new(worker, connect_ms, answer_ms);
     match line.connect(&address, false).await {
         Ok(()) => {}
-        Err(ByteClientError::Late) => return Some(Err(result::plain(CheckStatus::L4Timeout, ""))),
-        Err(ByteClientError::Broken(error)) => return Some(Err(result::unconnected(&error))),
+        Err(ByteClientError::Late) => {
+            return Some((Err(result::plain(CheckStatus::L4Timeout, "")), line));
+        }
+        Err(ByteClientError::Broken(error)) => {
+            return Some((Err(result::unconnected(&error)), line));
+        }
     }
     let answer = async {
         line.send(&question).await?;
@@ -60,10 +69,11 @@ async fn query(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<
             line.wait_for_more().await?;
         }
     };
-    Some(answer.await.unwrap_or_else(|trouble| match trouble {
+    let answer = answer.await.unwrap_or_else(|trouble| match trouble {
         ByteClientError::Late => Err(result::plain(CheckStatus::L7Timeout, "")),
         ByteClientError::Broken(error) => Err(result::broken(&error)),
-    }))
+    });
+    Some((answer, line))
 }
 
 /// The line in the bytes that an agent has sent, or the result of a check without one; `None`:
