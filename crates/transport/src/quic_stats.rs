@@ -227,6 +227,14 @@ impl QuicStats {
         self.quic[QuicField::HalfOpen as usize].fetch_add(i64::from(change) as u64, Relaxed);
     }
 
+    /// Starts all counts from zero, but for those of what is open.
+    pub fn clear(&self) {
+        let quic =
+            self.quic.iter().enumerate().filter(|(at, _)| *at != QuicField::HalfOpen as usize);
+        let counters = self.h3.iter().chain(quic.map(|(_, counter)| counter));
+        counters.chain([&self.total]).for_each(|counter| counter.store(0, Relaxed));
+    }
+
     /// A connection begins.
     pub fn open(&self) {
         self.open.fetch_add(1, Relaxed);
@@ -283,6 +291,17 @@ impl QuicStats {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cleared_counts_leave_what_is_open() {
+        let stats = QuicStats::default();
+        stats.open();
+        stats.add_handshakes(2);
+        stats.count_h3_error(0x102);
+        stats.clear();
+        assert_eq!(stats.connections(), [1, 0]);
+        assert_eq!((stats.quic().sum::<u64>(), stats.h3().sum::<u64>()), (2, 0));
+    }
 
     #[test]
     fn errors_count_under_their_names() {

@@ -44,6 +44,27 @@ fn listeners_count_for_themselves() {
     assert_eq!((of("stot")[1].as_str(), of("bout")[1].as_str()), ("0", "0"));
 }
 
+/// As the manual has it: all of them, and those of modules with the rest.
+#[test]
+fn counters_of_modules_are_cleared_with_all_others() {
+    let weir = Setup::http("    http-request return status 200", "").start();
+    let mut client = weir.web();
+    // A connection of HTTP/2 with a request.
+    client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+    client.send(b"\0\0\x06\x01\x05\0\0\0\x01\x82\x86\x84\x41\x01a");
+    let of = |field| weir.stat("web", "FRONTEND", field);
+    eventually("it is counted", || (of("h2_backend_total_streams") == "1").then_some(()));
+    weir.cli("clear counters");
+    assert_eq!((of("h2_headers_rcvd"), of("h2_total_connections")), ("1".into(), "1".into()));
+    weir.cli("clear counters all");
+    for field in ["h2_headers_rcvd", "h2_total_connections", "h2_backend_total_streams"] {
+        assert_eq!(of(field), "0", "{field}");
+    }
+    assert_eq!(of("h2_open_connections"), "1");
+    drop(client);
+    eventually("it is closed", || (of("h2_open_connections") == "0").then_some(()));
+}
+
 #[test]
 fn listeners_have_no_row_unless_asked() {
     let weir = Setup::http("", "").start();

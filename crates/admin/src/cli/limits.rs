@@ -116,6 +116,11 @@ pub(super) fn clear_counters(call: &mut Call<'_>) -> Reply {
     }
     shared.totals.clear_peaks();
     for proxy in &shared.proxies {
+        if all {
+            proxy.h2.front.clear();
+            proxy.h2.back.clear();
+            proxy.quic.clear();
+        }
         if let Some(front) = &proxy.front {
             clear(&front.counters, &front.connections, all);
             for listener in &front.listeners {

@@ -73,6 +73,15 @@ impl Stats {
         }
     }
 
+    /// Starts all counts from zero, but for those of what is open.
+    pub fn clear(&self) {
+        for (field, ..) in FIELDS {
+            if !matches!(field, Field::OpenConnections | Field::OpenStreams) {
+                self.0[field as usize].store(0, Relaxed);
+            }
+        }
+    }
+
     /// A connection begins.
     pub fn open(&self) {
         self.add(Field::OpenConnections, 1);
