@@ -1,15 +1,21 @@
 //! Datagrams with their addresses on both sides and their ECN bits, many of them per system call
-//! (`recvmmsg`, `UDP_SEGMENT`).
+//! (`recvmmsg`, `UDP_SEGMENT`, `UDP_GRO`).
 
 use crate::Fd;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// Datagrams per call.
+/// Messages per call: each is a datagram, or several of one sender that the system has joined.
 pub const BATCH: usize = 32;
 
-/// Bytes of the largest datagram that is received whole: more than any Ethernet frame carries.
-const SLOT: usize = 2_048;
+/// Bytes of a message. Memory that no message has needed stays with the system.
+const SLOT: usize = 65_536;
+
+/// Bytes of the largest datagram that is received: more than any Ethernet frame carries.
+const LONGEST: usize = 2_048;
+
+/// Room for a datagram of a simulated kernel, which joins none.
+const OWN_SLOT: usize = LONGEST;
 
 /// Room for the control messages of one datagram.
 #[repr(C, align(8))]
@@ -34,7 +40,11 @@ struct Slot {
     from: SocketAddr,
     to: Option<IpAddr>,
     ecn: u8,
+    /// The place of its bytes.
+    at: usize,
     len: usize,
+    /// Bytes of each of its datagrams but the last one.
+    segment: usize,
 }
 
 /// Memory for a batch of datagrams, and the last batch.
@@ -54,27 +64,35 @@ impl UdpBatch {
     /// Datagrams that fit.
     pub const CAPACITY: usize = BATCH;
 
-    /// The datagrams. Datagrams that were longer than a slot are left out.
+    /// The datagrams. Datagrams that are too long are left out.
     pub fn iter(&self) -> impl Iterator<Item = Arrived<'_>> {
-        self.slots.iter().enumerate().filter(|(_, slot)| slot.len <= SLOT).map(|(at, slot)| {
-            let bytes = &self.bytes[at * SLOT..at * SLOT + slot.len];
-            Arrived { from: slot.from, to: slot.to, ecn: slot.ecn, bytes }
+        self.slots.iter().flat_map(|slot| {
+            let bytes = self.bytes.get(slot.at..slot.at + slot.len).unwrap_or_default();
+            let fit = bytes.chunks(slot.segment.max(1)).filter(|it| it.len() <= LONGEST);
+            fit.map(|bytes| Arrived { from: slot.from, to: slot.to, ecn: slot.ecn, bytes })
         })
     }
 
-    /// Whether as many datagrams have come as fit.
+    /// Whether as many messages have come as fit.
     pub fn is_full(&self) -> bool {
         self.slots.len() == BATCH
     }
 
-    /// Replaces the batch, for kernels that are none.
+    /// Leaves nothing in the batch.
+    pub fn clear(&mut self) {
+        self.slots.clear();
+    }
+
+    /// Replaces the batch, for a simulated kernel.
     pub fn fill<'a>(&mut self, datagrams: impl Iterator<Item = Arrived<'a>>) {
         self.slots.clear();
-        for (at, datagram) in datagrams.take(BATCH).enumerate() {
-            let len = datagram.bytes.len().min(SLOT);
-            self.bytes[at * SLOT..at * SLOT + len].copy_from_slice(&datagram.bytes[..len]);
+        for (n, datagram) in datagrams.take(BATCH).enumerate() {
+            let (at, len) = (n * OWN_SLOT, datagram.bytes.len().min(OWN_SLOT));
+            self.bytes[at..at + len].copy_from_slice(&datagram.bytes[..len]);
             let Arrived { from, to, ecn, bytes } = datagram;
-            self.slots.push(Slot { from, to, ecn, len: bytes.len() });
+            if bytes.len() <= LONGEST {
+                self.slots.push(Slot { from, to, ecn, at, len, segment: len });
+            }
         }
     }
 }
@@ -101,12 +119,15 @@ fn set(fd: Fd, level: i32, option: i32, value: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has the system say where datagrams were sent to, and their ECN bits; packets are not fragmented.
+/// Has the system say where datagrams were sent to, and their ECN bits, and join datagrams of one
+/// sender into one message; packets are not fragmented.
 ///
 /// # Errors
 /// The system's error.
 pub fn prepare(fd: Fd) -> io::Result<()> {
     let v4 = crate::socket::local_address(fd).is_none_or(|address| address.is_ipv4());
+    // A system that does not join datagrams gives them one by one.
+    let _ = set(fd, libc::SOL_UDP, libc::UDP_GRO, 1);
     if v4 {
         set(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
         // Without these, connections work with less.
@@ -153,10 +174,12 @@ pub fn receive(fd: Fd, batch: &mut UdpBatch) -> io::Result<usize> {
         libc::recvmmsg(fd, messages.as_mut_ptr(), BATCH as u32, flags as _, std::ptr::null_mut())
     };
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-    for (message, address) in messages.iter().zip(&addresses).take(count) {
+    for (n, (message, address)) in messages.iter().zip(&addresses).take(count).enumerate() {
         let Some(from) = inet(address) else { continue };
-        let (to, ecn) = control(&message.msg_hdr);
-        batch.slots.push(Slot { from, to, ecn, len: message.msg_len as usize });
+        let (to, ecn, segment) = control(&message.msg_hdr);
+        let len = (message.msg_len as usize).min(SLOT);
+        let segment = segment.unwrap_or(len);
+        batch.slots.push(Slot { from, to, ecn, at: n * SLOT, len, segment });
     }
     Ok(count)
 }
@@ -180,9 +203,10 @@ fn inet(address: &libc::sockaddr_storage) -> Option<SocketAddr> {
     }
 }
 
-/// The local address and the ECN bits of a message.
-fn control(header: &libc::msghdr) -> (Option<IpAddr>, u8) {
-    let (mut to, mut ecn) = (None, 0);
+/// The local address, the ECN bits and, if datagrams were joined, the length of a message's
+/// datagrams.
+fn control(header: &libc::msghdr) -> (Option<IpAddr>, u8, Option<usize>) {
+    let (mut to, mut ecn, mut segment) = (None, 0, None);
     // SAFETY: the system has written the control messages into the buffer of the header.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !next.is_null() {
@@ -203,12 +227,15 @@ fn control(header: &libc::msghdr) -> (Option<IpAddr>, u8) {
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                     ecn = (data.cast::<i32>().read_unaligned() & 3) as u8;
                 }
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    segment = usize::try_from(data.cast::<i32>().read_unaligned()).ok();
+                }
                 _ => {}
             }
             next = libc::CMSG_NXTHDR(header, next);
         }
     }
-    (to, ecn)
+    (to, ecn, segment)
 }
 
 /// Sends a train. A system that does not segment gets the datagrams one by one.
@@ -356,16 +383,32 @@ mod tests {
     }
 
     #[test]
+    fn joined_datagrams_are_told_apart() {
+        let (one, two) = pair("127.0.0.1");
+        prepare(two.as_raw_fd()).unwrap();
+        let (from, to) = (one.local_addr().unwrap(), two.local_addr().unwrap());
+        let bytes: Vec<u8> = (0..40 * 1_200 + 7).map(|n| (n / 1_200) as u8).collect();
+        let train = UdpTrain { to, from: None, ecn: 0, bytes: &bytes, segment: 1_200 };
+        send(one.as_raw_fd(), &train).unwrap();
+        let (mut batch, mut got) = (UdpBatch::default(), Vec::new());
+        while receive(two.as_raw_fd(), &mut batch).is_ok() {
+            got.extend(batch.iter().map(|it| (it.from, it.bytes.to_vec())));
+        }
+        let expected = bytes.chunks(1_200).map(|it| (from, it.to_vec()));
+        assert!(got == expected.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn datagrams_that_are_too_long_are_left_out() {
         let (one, two) = pair("127.0.0.1");
         let to = two.local_addr().unwrap();
-        for len in [SLOT, SLOT + 1, 1] {
+        for len in [LONGEST, LONGEST + 1, 1] {
             one.send_to(&vec![7; len], to).unwrap();
         }
         let mut batch = UdpBatch::default();
         receive(two.as_raw_fd(), &mut batch).unwrap();
         let lengths = batch.iter().map(|it| it.bytes.len()).collect::<Vec<_>>();
-        assert_eq!(lengths, [SLOT, 1]);
+        assert_eq!(lengths, [LONGEST, 1]);
         assert!(!batch.is_full());
     }
 }

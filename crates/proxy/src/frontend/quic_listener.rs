@@ -10,8 +10,8 @@ use reactor::{Class, Handle, Socket, UdpBatch};
 use std::io;
 use std::rc::Rc;
 
-/// Batches received in a row before other tasks run.
-const BATCHES: usize = 4;
+/// Datagrams of a socket that are handled in a row before other tasks run.
+const DATAGRAMS: usize = 128;
 
 /// Datagrams of other threads that are handled in a row before other tasks run.
 const STRAYS: usize = 64;
@@ -78,14 +78,14 @@ async fn receive_all(host: Rc<QuicHost>, handle: Handle, threads: Vec<u16>) {
     socket.assign_to_current_task();
     // Without the local address, answers leave from the one that the system chooses.
     let _ = thread.kernel().prepare_udp(handle);
-    let mut batch = UdpBatch::default();
+    let (mut batch, mut at) = (UdpBatch::default(), 0);
     loop {
         if host.is_replaced() {
             // The connections that are left send from it.
             socket.release();
             return;
         }
-        match receive(&host, &socket, &threads, &mut batch) {
+        match receive(&host, &socket, &threads, (&mut batch, &mut at)) {
             true => thread.scheduler().yield_as(Class::Normal).await,
             false => {
                 socket.want_read();
@@ -95,20 +95,31 @@ async fn receive_all(host: Rc<QuicHost>, handle: Handle, threads: Vec<u16>) {
     }
 }
 
-/// Receives datagrams; `true`: there may be more.
-fn receive(host: &Rc<QuicHost>, socket: &Socket, threads: &[u16], batch: &mut UdpBatch) -> bool {
-    for _ in 0..BATCHES {
-        match socket.recv_batch(batch) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-            // The error of a datagram sent before, which the transport takes for a loss.
-            Err(_) => continue,
-        }
-        let nanos = host.worker.thread.nanos();
-        for arrived in batch.iter() {
+/// Handles datagrams; `true`: there may be more. `at` is the place of the next one in the batch,
+/// which may have more than one turn handles.
+fn receive(
+    host: &Rc<QuicHost>,
+    socket: &Socket,
+    threads: &[u16],
+    (batch, at): (&mut UdpBatch, &mut usize),
+) -> bool {
+    let mut left = DATAGRAMS;
+    while left > 0 {
+        let (nanos, before) = (host.worker.thread.nanos(), left);
+        for arrived in batch.iter().skip(*at).take(left) {
             let (from, to) = (arrived.from, arrived.to);
             let datagram = Datagram { from, to, ecn: arrived.ecn, bytes: arrived.bytes };
             host.route(nanos, datagram, threads);
+            left -= 1;
+        }
+        *at += before - left;
+        if left > 0 {
+            (*at, left) = (0, left - 1);
+            batch.clear();
+            // Other errors are those of datagrams sent before, which the transport takes for losses.
+            if socket.recv_batch(batch).is_err_and(|it| it.kind() == io::ErrorKind::WouldBlock) {
+                return false;
+            }
         }
     }
     true
