@@ -72,6 +72,35 @@ fn sessions_are_resumed() {
 }
 
 #[test]
+fn early_data_is_accepted_and_waits_for_the_end_of_the_handshake() {
+    let identity = Identity::new();
+    let mut net = Net::new(acceptor(&["a.test"], |options| options.early = true), &identity);
+    assert!(connect(&mut net));
+    net.run_until(200, |_| false);
+    net.served.clear();
+    net.reconnect(&identity);
+    assert!(net.peer.conn.has_0rtt());
+    net.peer.greet();
+    let id = net.peer.request("POST", "/", b"early");
+    let early = |net: &mut Net| net.served.values().any(|it| !it.conn.is_connected());
+    assert!(net.run_until(2_000, early));
+    assert_eq!(net.only().machine.streams(), 0);
+    assert!(net.run_until(2_000, |net| net.peer.response(id).is_some()), "{:?}", net.peer.lost);
+    assert!(net.peer.conn.accepted_0rtt());
+    assert_eq!(net.peer.response(id), Some(("200".to_owned(), b"early".to_vec())));
+}
+
+#[test]
+fn tickets_allow_no_early_data_without_the_option() {
+    let identity = Identity::new();
+    let mut net = Net::new(acceptor(&["a.test"], |_| ()), &identity);
+    assert!(connect(&mut net));
+    net.run_until(200, |_| false);
+    net.reconnect(&identity);
+    assert!(!net.peer.conn.has_0rtt());
+}
+
+#[test]
 fn retry_validates_the_address_first() {
     let settings = QuicSettings { always_retries: true, ..server_settings() };
     let identity = Identity::new();

@@ -65,10 +65,26 @@ impl QuicSession {
     }
 
     pub(crate) fn advance(&mut self) -> Result<bool, ErrorStack> {
+        self.unbind_early_data()?;
         let ssl = self.ssl().as_ptr();
         // SAFETY: the session is valid, and no reference to the exchange is alive.
         let result = unsafe { openssl_sys::SSL_do_handshake(ssl) };
-        self.judge(result)
+        let goes_on = self.judge(result)?;
+        // A server that accepts early data returns behind its own Finished, and reads the client's
+        // when it is asked for data.
+        if goes_on && !self.ssl().is_init_finished() {
+            self.handle_late()?;
+        }
+        Ok(self.ssl().is_init_finished())
+    }
+
+    /// Has tickets say that early data has no bound but the windows of the transport: every other
+    /// number is an error (RFC 9001 section 4.6.1). The first message sets one, the last makes them.
+    fn unbind_early_data(&mut self) -> Result<(), ErrorStack> {
+        match self.ssl.as_mut().filter(|ssl| ssl.max_early_data() > 0) {
+            Some(ssl) => ssl.set_max_early_data(u32::MAX),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn handle_late(&mut self) -> Result<(), ErrorStack> {
