@@ -102,6 +102,15 @@ pub struct ConnectionTotals {
     pub streams_blocked: [u64; 2],
 }
 
+/// Two of these differ if the client has taken something of the responses between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryProgress {
+    /// Streams with output that was not acknowledged.
+    streams: usize,
+    /// Frames that have opened windows.
+    windows: u64,
+}
+
 /// Errors of streams that are kept between two calls of [`QuicConnection::take_stream_errors`].
 const STREAM_ERRORS: usize = 256;
 
@@ -129,6 +138,10 @@ pub struct QuicConnection {
     /// The client's address at the last exchange, and how often it has changed.
     address: SocketAddr,
     migrations: u64,
+    /// The PATH_RESPONSE frames received when the address changed, until another one comes.
+    unvalidated: Option<u64>,
+    /// A datagram has come since the last one was sent.
+    acknowledges: bool,
     /// Codes with which streams were given up by either side.
     stream_errors: Vec<u64>,
 }
@@ -158,6 +171,8 @@ impl QuicConnection {
             code: None,
             address,
             migrations: 0,
+            unvalidated: None,
+            acknowledges: false,
             stream_errors: Vec::new(),
         }
     }
@@ -170,6 +185,7 @@ impl QuicConnection {
     /// Handles a datagram.
     pub fn handle(&mut self, message: ConnectionMessage) {
         self.inner.handle_event(message.0);
+        self.acknowledges = true;
     }
 
     /// Handles timers that are due.
@@ -219,6 +235,10 @@ impl QuicConnection {
         if address != self.address {
             self.address = address;
             self.migrations += 1;
+            self.unvalidated = Some(self.inner.stats().frame_rx.path_response);
+        } else if self.unvalidated.is_some_and(|it| it != self.inner.stats().frame_rx.path_response)
+        {
+            self.unvalidated = None;
         }
     }
 
@@ -243,6 +263,12 @@ impl QuicConnection {
     /// Fills `out`, which is empty, with datagrams: at most `segments` of the same size.
     pub fn transmit(&mut self, nanos: u64, segments: usize, out: &mut Vec<u8>) -> Option<Outgoing> {
         let now = moment(self.origin, nanos);
+        // Until a new path is validated, each packet repeats its challenge and is padded. The
+        // transport counts those that only acknowledge against its window and sets no timer for
+        // them, so that it would wait forever once they are lost. A PING sets the timer.
+        if std::mem::take(&mut self.acknowledges) && self.unvalidated.is_some() {
+            self.inner.ping();
+        }
         let transmit = self.inner.poll_transmit(now, segments, out)?;
         Some(Outgoing::of(&transmit))
     }
@@ -299,6 +325,15 @@ impl QuicConnection {
         if self.stream_errors.len() < STREAM_ERRORS {
             self.stream_errors.push(code);
         }
+    }
+
+    /// The progress of a client that has not acknowledged all responses; `None`: it has.
+    pub fn delivery(&mut self) -> Option<DeliveryProgress> {
+        let own = usize::from(self.control.is_some()) + usize::from(self.decoder.is_some());
+        let streams = self.inner.streams().send_streams().saturating_sub(own);
+        let frames = self.inner.stats().frame_rx;
+        let windows = frames.max_data + frames.max_stream_data;
+        (streams > 0).then_some(DeliveryProgress { streams, windows })
     }
 
     /// Whether nothing more will be sent or received.
@@ -388,6 +423,11 @@ impl QuicConnection {
             StreamEvent::Writable { id } => machine.resume_write(self.target(id)),
             StreamEvent::Stopped { id, error_code } => {
                 self.note_stream_error(error_code.into_inner());
+                // The machine may have forgotten the stream, because the transport has all of it.
+                if id.dir() == Dir::Bi {
+                    let _ =
+                        self.inner.send_stream(id).reset(number(H3ErrorCode::REQUEST_CANCELLED));
+                }
                 if let Err(error) = machine.receive_stop(id.into()) {
                     self.break_off(nanos, error);
                 }

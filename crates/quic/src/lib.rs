@@ -22,7 +22,9 @@ mod session;
 pub mod settings;
 mod token;
 
-pub use connection::{CloseCode, CloseReason, ConnectionTotals, PathFacts, QuicConnection};
+pub use connection::{
+    CloseCode, CloseReason, ConnectionTotals, DeliveryProgress, PathFacts, QuicConnection,
+};
 pub use connection_id::{ConnectionOwner, Steering};
 pub use endpoint::{
     Arrival, ConnectionKey, ConnectionMessage, Datagram, EndpointCounters, InitialVerdict,

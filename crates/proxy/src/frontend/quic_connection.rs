@@ -9,7 +9,7 @@ use engine::state::session::client::Client;
 use engine::state::session::client_h2::ClientMux;
 use engine::state::session::client_quic::QuicCarrier;
 use observability::telemetry::trace::points as trace;
-use quic::{CloseCode, CloseReason, ConnectionTotals};
+use quic::{CloseCode, CloseReason, ConnectionTotals, DeliveryProgress};
 use reactor::{Class, Tick};
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -24,6 +24,10 @@ const SEGMENTS: usize = 10;
 
 /// Calls in a row before other tasks run.
 const TRAINS: usize = 16;
+
+/// The time that a client has to read responses that it has acknowledged, and the GOAWAY that says
+/// which requests it may send again, in milliseconds.
+const FAREWELL_MS: u32 = 1_000;
 
 /// The longest time between an event and its count, in milliseconds.
 const COUNT_MS: u32 = 1_000;
@@ -48,6 +52,8 @@ pub(crate) async fn run(host: Rc<QuicHost>, entry: Rc<ConnectionEntry>) {
         front: None,
         handshake: Some(HandshakePlace::enter(&worker)),
         announced: None,
+        delivery: None,
+        closes: None,
         vanishes: false,
         counted: (ConnectionTotals::default(), worker.thread.tick()),
         is_counted: true,
@@ -79,6 +85,11 @@ struct QuicDriver {
     handshake: Option<HandshakePlace>,
     /// When GOAWAY announced the shutdown to the client.
     announced: Option<Tick>,
+    /// The last progress of a client that takes the responses of an ended connection; none: it has
+    /// acknowledged all of them.
+    delivery: Option<(Option<DeliveryProgress>, Tick)>,
+    /// When a connection without requests is closed, unless the client closes it.
+    closes: Option<Tick>,
     /// The connection ends without a packet to its client.
     vanishes: bool,
     /// The counts of the connection that the frontend has, and since when.
@@ -131,7 +142,7 @@ impl QuicDriver {
         let next = self.entry.conn.borrow_mut().next_time().map(Tick::from_nanos);
         let expiry = self.next_expiry().map(|(at, _)| at);
         let count = (!self.is_counted).then_some(count);
-        Tick::earlier(Tick::earlier(next, expiry), count)
+        Tick::earlier(Tick::earlier(next, expiry), Tick::earlier(self.closes, count))
     }
 
     /// Handles datagrams, timers, and the output of the streams.
@@ -293,10 +304,27 @@ impl QuicDriver {
         if due.is_some() || closes {
             self.exchange();
         }
-        if session.inspect(|mux| mux.is_over()) {
+        if session.inspect(|mux| mux.is_over()) && self.may_close(now) {
+            self.closes = None;
             let nanos = self.host.worker.thread.nanos();
             self.entry.conn.borrow_mut().close(nanos, H3ErrorCode::NO_ERROR);
         }
+    }
+
+    /// Whether a close loses nothing: it would cut off what the client has not acknowledged, and
+    /// clients drop what they have not read. The wait ends when the client takes nothing any more.
+    fn may_close(&mut self, now: Tick) -> bool {
+        let Some(front) = self.front.as_ref() else { return true };
+        let progress = self.entry.conn.borrow_mut().delivery();
+        let (before, since) = self.delivery.unwrap_or((progress, now));
+        let since = if before == progress { since } else { now };
+        self.delivery = Some((progress, since));
+        self.closes = match progress {
+            Some(_) => self.host.proxy.settings.timeouts.client.map(|span| since.plus_ms(span)),
+            None => Some(since.plus_ms(FAREWELL_MS)),
+        };
+        let is_lost = front.session.inspect(StreamMux::has_input_ended);
+        is_lost || self.closes.is_some_and(|at| at.is_due(now))
     }
 
     /// The next step of the connection's end, and its moment.

@@ -393,9 +393,14 @@ impl H3Client {
         net.close_datagram_socket(connection.socket);
         match &connection.lost {
             None | Some(ConnectionError::LocallyClosed) => {}
+            // The server may have forgotten the connection before its last packets come.
+            Some(ConnectionError::Reset) if connection.is_closed => {}
             Some(ConnectionError::ApplicationClosed(close))
                 if close.error_code == number(H3ErrorCode::NO_ERROR) => {}
-            Some(ConnectionError::TimedOut) => self.tally.borrow_mut().timeouts += 1,
+            // A server whose last packets were lost resets what it has forgotten.
+            Some(ConnectionError::TimedOut | ConnectionError::Reset) => {
+                self.tally.borrow_mut().timeouts += 1;
+            }
             Some(error) => self.wrong(net, format!("a connection ends: {error}")),
         }
         for (stream, exchange) in std::mem::take(&mut self.open) {
