@@ -184,6 +184,7 @@ const TCP_REQ: u8 = RuleSetKind::TcpRequest.bit();
 const TCP_RES: u8 = RuleSetKind::TcpResponse.bit();
 const TCP: u8 = CONN | SESS | TCP_REQ | TCP_RES;
 const CONTENT: u8 = TCP_REQ | TCP_RES;
+const QUIC: u8 = RuleSetKind::QuicInitial.bit();
 
 const fn keyword(
     name: &'static str,
@@ -199,11 +200,13 @@ const fn keyword(
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
 pub const KEYWORDS: &[Keyword] = &[
-    keyword("accept", "", TCP, "Ends the rules of this section.", control::allow),
+    keyword("accept", "", TCP | QUIC, "Ends the rules of this section.", control::allow),
     keyword("allow", "", HTTP, "Ends the rules of this section.", control::allow),
-    keyword("reject", "", REQ | TCP, "Closes the connection without an answer.", control::reject),
+    keyword("reject", "", REQ | TCP | QUIC, "Closes the connection without an answer.", control::reject),
     keyword("close", "", TCP_RES, "Closes the server connection.", control::close),
     keyword("silent-drop", "", REQ | RES | TCP, "Forgets the connection without a packet.", control::silent_drop),
+    keyword("dgram-drop", "", QUIC, "Forgets the client without a packet.", control::silent_drop),
+    keyword("send-retry", "", QUIC, "Has the client prove its address first.", control::send_retry),
     keyword("switch-mode", "http [ proto <name> ]", TCP_REQ, "Goes on in HTTP mode.", control::switch_mode),
     keyword("deny", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers with an error.", control::deny),
     keyword("tarpit", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ, "Answers with an error after a delay.", control::tarpit),
@@ -277,6 +280,7 @@ fn class(ruleset: RuleSetKind) -> &'static str {
         RuleSetKind::HttpRequest => "http-req",
         RuleSetKind::HttpResponse => "http-res",
         RuleSetKind::HttpAfterResponse => "http-after-res",
+        RuleSetKind::QuicInitial => "quic-initial",
     }
 }
 

@@ -19,6 +19,8 @@ pub enum RuleSetKind {
     HttpResponse,
     /// `http-after-response`
     HttpAfterResponse,
+    /// `quic-initial`
+    QuicInitial,
 }
 
 impl RuleSetKind {
@@ -37,6 +39,7 @@ impl RuleSetKind {
             RuleSetKind::HttpRequest => "http-request",
             RuleSetKind::HttpResponse => "http-response",
             RuleSetKind::HttpAfterResponse => "http-after-response",
+            RuleSetKind::QuicInitial => "quic-initial",
         }
     }
 

@@ -11,6 +11,8 @@ use std::sync::OnceLock;
 /// The rule sets of one section, each in order of declaration.
 #[derive(Debug)]
 pub struct Rules {
+    /// `quic-initial`.
+    pub quic_initial: RuleSet,
     /// `tcp-request connection`.
     pub tcp_connection: RuleSet,
     /// `tcp-request session`.
@@ -47,6 +49,7 @@ pub struct Rules {
 impl Default for Rules {
     fn default() -> Self {
         Self {
+            quic_initial: RuleSet::new(RuleSetKind::QuicInitial),
             tcp_connection: RuleSet::new(RuleSetKind::TcpConnection),
             tcp_session: RuleSet::new(RuleSetKind::TcpSession),
             tcp_request: RuleSet::new(RuleSetKind::TcpRequest),
@@ -98,8 +101,9 @@ impl Rules {
     }
 
     /// All sets but switching.
-    pub fn sets(&self) -> [&RuleSet; 9] {
+    pub fn sets(&self) -> [&RuleSet; 10] {
         [
+            &self.quic_initial,
             &self.tcp_connection,
             &self.tcp_session,
             &self.tcp_request,
@@ -115,6 +119,7 @@ impl Rules {
     /// The set that lines of this kind fill.
     pub fn set_mut(&mut self, ruleset: RuleSetKind) -> &mut RuleSet {
         match ruleset {
+            RuleSetKind::QuicInitial => &mut self.quic_initial,
             RuleSetKind::TcpConnection => &mut self.tcp_connection,
             RuleSetKind::TcpSession => &mut self.tcp_session,
             RuleSetKind::TcpRequest => &mut self.tcp_request,

@@ -90,6 +90,8 @@ pub enum Verdict<'r> {
     Close,
     /// `silent-drop`: forget the connection without a packet.
     SilentDrop,
+    /// `send-retry`: the client has to prove its address first.
+    SendRetry,
     /// `switch-mode http`: the client goes on in HTTP mode.
     SwitchMode(Option<Spoken>),
     /// The request is malformed in the eyes of a rule: answer with status 400.

@@ -152,7 +152,8 @@ fn option(keyword: &KeywordDoc) -> String {
     format!("option {} [{front}{back} ]", keyword.name)
 }
 
-const RULESETS: [RuleSetKind; 7] = [
+const RULESETS: [RuleSetKind; 8] = [
+    RuleSetKind::QuicInitial,
     RuleSetKind::TcpConnection,
     RuleSetKind::TcpSession,
     RuleSetKind::TcpRequest,

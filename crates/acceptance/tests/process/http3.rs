@@ -60,6 +60,38 @@ fn clients_that_rules_refuse_get_a_close_and_hold_no_handshake() {
 }
 
 #[test]
+fn rules_for_first_packets_accept_clients_or_have_them_retry() {
+    for (rules, retries) in [
+        ("    quic-initial send-retry\n", "1"),
+        ("    quic-initial accept if { src 127.0.0.1 }\n    quic-initial send-retry\n", "0"),
+        ("    quic-initial reject if { src 192.0.2.1 } or { dst_port 1 }\n", "0"),
+    ] {
+        let (weir, address, trust) = started("", &format!("{rules}{RETURN}"));
+        let mut client = H3Client::connect(address, &trust);
+        assert_eq!(client.ask("GET", "/", b"").1, b"hello", "{rules}");
+        assert_eq!(weir.stat("web", "FRONTEND", "quic_retry_sent"), retries, "{rules}");
+        assert_eq!(weir.stat("web", "FRONTEND", "dcon"), "0", "{rules}");
+    }
+}
+
+#[test]
+fn rules_for_first_packets_refuse_clients_or_drop_their_packets() {
+    for (action, refused) in [("reject", true), ("dgram-drop", false)] {
+        let front = format!("    quic-initial {action} if {{ src 127.0.0.0/8 }}\n{RETURN}");
+        let (weir, address, trust) = started("", &front);
+        let mut client = H3Client::new(address, &trust);
+        if refused {
+            assert_eq!(client.end(), 0x02, "CONNECTION_REFUSED");
+        }
+        // A client that hears nothing repeats its packet.
+        client.run(|_| weir.stat("web", "FRONTEND", "dcon") != "0");
+        assert_eq!(client.lost.is_some(), refused);
+        assert_eq!(weir.stat("web", "FRONTEND", "conn_tot"), "0");
+        assert_eq!(weir.stat("web", "FRONTEND", "scur"), "0");
+    }
+}
+
+#[test]
 fn answers_to_head_have_a_length_and_end_without_a_body() {
     let origin = Origin::new(|mut peer| {
         while peer.request().is_some() {

@@ -76,6 +76,11 @@ pub(super) fn tcp_request(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_
     Ok(())
 }
 
+/// `quic-initial`
+pub(super) fn quic_initial(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    rule(proxy, cx, args, RuleSetKind::QuicInitial, 1)
+}
+
 /// `tcp-response`
 pub(super) fn tcp_response(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     match args.text(1) {
@@ -358,7 +363,7 @@ fn may_stand_here(
 /// All the places where the rules of a set run in this kind of section.
 fn places(kind: DraftKind, ruleset: RuleSetKind) -> Places {
     let (front, back) = match ruleset {
-        RuleSetKind::TcpConnection => (Place::FeTcpConnection, None),
+        RuleSetKind::QuicInitial | RuleSetKind::TcpConnection => (Place::FeTcpConnection, None),
         RuleSetKind::TcpSession => (Place::FeTcpSession, None),
         RuleSetKind::TcpRequest => (Place::FeTcpRequest, Some(Place::BeTcpRequest)),
         RuleSetKind::TcpResponse => (Place::FeTcpResponse, Some(Place::BeTcpResponse)),
@@ -468,7 +473,8 @@ impl Rank {
             RuleSetKind::TcpSession => Some(Self::Session),
             RuleSetKind::TcpRequest => Some(Self::Content),
             RuleSetKind::HttpRequest => Some(Self::Http),
-            RuleSetKind::TcpResponse
+            RuleSetKind::QuicInitial
+            | RuleSetKind::TcpResponse
             | RuleSetKind::HttpResponse
             | RuleSetKind::HttpAfterResponse => None,
         }

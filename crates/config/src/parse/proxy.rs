@@ -394,6 +394,13 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         balance::persist,
     ),
     entry(
+        "quic-initial",
+        "<action> [{if | unless} <condition>]",
+        Places::NAMED.and(Places::FRONT),
+        "Decides on clients of QUIC by their first packets.",
+        language::quic_initial,
+    ),
+    entry(
         "retries",
         "<value>",
         Places::D_BACK,

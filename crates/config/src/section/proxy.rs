@@ -205,7 +205,8 @@ fn inherit_rules(
 /// Why this heir cannot have these rules.
 fn conflict(parent: &DraftProxy, kind: ProxyKind) -> Option<&'static str> {
     let (rules, heirs) = (&parent.rules, parent.heirs);
-    let first = !rules.tcp_connection.is_empty() || !rules.tcp_session.is_empty();
+    let first = [&rules.quic_initial, &rules.tcp_connection, &rules.tcp_session];
+    let first = first.iter().any(|set| !set.is_empty());
     if rules.is_empty() {
         None
     } else if kind == ProxyKind::Listen {

@@ -2,8 +2,10 @@
 //! thread.
 
 use crate::frontend::listener::{self, ListenerState, Moment};
-use crate::frontend::{quic_connection, quic_relay};
+use crate::frontend::{quic_connection, quic_relay, session_rules};
 use engine::state::runtime::FrontendRef;
+use engine::state::session::client::Client;
+use engine::state::session::client_quic::QuicCarrier;
 use engine::state::session::quic_line::{QuicIdentity, QuicLine, StrayDatagram};
 use engine::state::session::quic_view::{QuicConnectionView, QuicListing, QuicState};
 use engine::state::worker::Worker;
@@ -166,7 +168,7 @@ impl QuicHost {
                 returns.set(true);
                 InitialVerdict::Ignore
             }
-            false => self.verdict(),
+            false => self.verdict(&datagram),
         };
         let mut endpoint = self.endpoint.borrow_mut();
         let arrival = endpoint.receive_with(nanos, datagram, verdict, &mut out);
@@ -227,14 +229,31 @@ impl QuicHost {
     }
 
     /// The decision on a connection that is about to begin.
-    fn verdict(&self) -> InitialVerdict {
+    fn verdict(&self, datagram: &Datagram<'_>) -> InitialVerdict {
+        if !self.admits() {
+            return InitialVerdict::Refuse;
+        }
         let shared = &self.worker.shared;
         let crowded = shared.settings.quic.retry_threshold;
-        match self.admits() {
-            true if shared.quic_handshakes.load(Relaxed) >= crowded => InitialVerdict::Retry,
-            true => InitialVerdict::Accept,
-            false => InitialVerdict::Refuse,
+        match self.apply_initial_rules(datagram) {
+            InitialVerdict::Accept if shared.quic_handshakes.load(Relaxed) >= crowded => {
+                InitialVerdict::Retry
+            }
+            verdict => verdict,
         }
+    }
+
+    /// The decision of the `quic-initial` rules.
+    fn apply_initial_rules(&self, datagram: &Datagram<'_>) -> InitialVerdict {
+        if !self.proxy.rules.initial {
+            return InitialVerdict::Accept;
+        }
+        let worker = &self.worker;
+        let session = Session::new(&worker.thread, worker.h3_conn(&self.proxy), b"https");
+        let local = datagram.to.map(|ip| SocketAddr::new(ip, self.local_port()));
+        let carrier = QuicCarrier::new(&session, local);
+        let client = Client::of_quic(worker, &self.proxy, self.place, &carrier, datagram.from);
+        session_rules::initial(&mut { client })
     }
 
     /// Whether another connection may begin.

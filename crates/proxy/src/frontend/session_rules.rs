@@ -13,6 +13,7 @@ use engine::state::session::request_buffers::{Notes, Workspace};
 use engine::state::session::transaction::RulePlace;
 use observability::telemetry::sample_context::View;
 use observability::telemetry::trace::points as trace;
+use quic::InitialVerdict;
 use rules::{Need, Verdict};
 use std::future::poll_fn;
 use std::task::Poll;
@@ -110,6 +111,28 @@ impl SessionStage {
             trace::client(client, point);
         }
     }
+}
+
+/// The decision of the `quic-initial` rules on a client whose first packet has come.
+pub(crate) fn initial(client: &mut Client) -> InitialVerdict {
+    let mut evaluation = Evaluation::begin(client, CONNECTION);
+    let (proxy, mut place) = (client.proxy.clone(), RulePlace::default());
+    let set: SetOf = |rules| &rules.quic_initial;
+    let verdict = rule_sections::evaluate(&proxy.settings, set, &mut place, |rules, cursor| {
+        rules.evaluate(cursor, &mut View::at(evaluation.scope(client)))
+    });
+    let verdict = match verdict {
+        Verdict::Reject | Verdict::OutOfSteps => InitialVerdict::Refuse,
+        Verdict::SilentDrop => InitialVerdict::Ignore,
+        Verdict::SendRetry => InitialVerdict::Retry,
+        // No action of these rules waits.
+        _ => InitialVerdict::Accept,
+    };
+    evaluation.give_back(client);
+    if matches!(verdict, InitialVerdict::Refuse | InitialVerdict::Ignore) {
+        client.counted().for_each(|block| block.count(Metric::DeniedConnections));
+    }
+    verdict
 }
 
 /// Whether the rules admit a connection.

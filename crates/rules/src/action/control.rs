@@ -17,8 +17,10 @@ pub enum Control {
     Reject,
     /// `close`
     Close,
-    /// `silent-drop`
+    /// `silent-drop`, `dgram-drop`
     SilentDrop,
+    /// `send-retry`
+    SendRetry,
     /// `switch-mode http`, with the protocol if the rule names one
     SwitchMode(Option<Spoken>),
     /// `deny`
@@ -44,6 +46,7 @@ impl Control {
             Control::Reject => Verdict::Reject,
             Control::Close => Verdict::Close,
             Control::SilentDrop => Verdict::SilentDrop,
+            Control::SendRetry => Verdict::SendRetry,
             Control::SwitchMode(spoken) => Verdict::SwitchMode(*spoken),
             Control::Deny(reply) => Verdict::Deny(reply),
             Control::Tarpit(reply) => Verdict::Tarpit(reply),
@@ -100,6 +103,10 @@ pub(super) fn close(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
 
 pub(super) fn silent_drop(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     Ok(Action::Control(Control::SilentDrop))
+}
+
+pub(super) fn send_retry(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    Ok(Action::Control(Control::SendRetry))
 }
 
 pub(super) fn switch_mode(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {

@@ -22,7 +22,7 @@ fn environment(ruleset: RuleSetKind) -> &'static str {
         RuleSetKind::HttpRequest => "http-req",
         RuleSetKind::HttpResponse => "http-res",
         RuleSetKind::HttpAfterResponse => "http-after-res",
-        RuleSetKind::TcpConnection | RuleSetKind::TcpSession => "",
+        RuleSetKind::QuicInitial | RuleSetKind::TcpConnection | RuleSetKind::TcpSession => "",
     }
 }
 

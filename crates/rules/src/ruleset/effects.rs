@@ -3,8 +3,8 @@
 use super::{Cursor, RuleSet, RuleSetKind};
 use crate::testing::{Transaction, parse, with_parser};
 use RuleSetKind::{
-    HttpAfterResponse, HttpRequest, HttpResponse, TcpConnection, TcpRequest, TcpResponse,
-    TcpSession,
+    HttpAfterResponse, HttpRequest, HttpResponse, QuicInitial, TcpConnection, TcpRequest,
+    TcpResponse, TcpSession,
 };
 use htx::Head;
 use sample::Value;
@@ -14,7 +14,7 @@ use table::{DataType, Key, KeyKind, Settings, Table};
 const HTTP: &[RuleSetKind] = &[HttpRequest, HttpResponse, HttpAfterResponse];
 const MESSAGES: &[RuleSetKind] = &[HttpRequest, HttpResponse];
 const RESPONSES: &[RuleSetKind] = &[HttpResponse, HttpAfterResponse];
-const STREAMS: &[RuleSetKind] = &[TcpConnection, TcpSession, TcpRequest, TcpResponse];
+const STREAMS: &[RuleSetKind] = &[QuicInitial, TcpConnection, TcpSession, TcpRequest, TcpResponse];
 const ADDRESSES: &[RuleSetKind] = &[HttpRequest, TcpConnection, TcpSession, TcpRequest];
 const REQUESTS: &[RuleSetKind] = &[HttpRequest, TcpRequest];
 const CONTENTS: &[RuleSetKind] = &[HttpRequest, HttpResponse, TcpRequest, TcpResponse];
@@ -37,6 +37,7 @@ const ALL: &[RuleSetKind] = &[
 const CASES: &[(&[RuleSetKind], &[&str], &str)] = &[
     (STREAMS, &["accept", "reject"], "allow;"), (MESSAGES, &["allow", "deny"], "allow;"), (RESPONSES, &["allow", "set-status 299"], "status 200;"),
     (STREAMS, &["reject"], "reject;"), (&[HttpRequest], &["reject"], "reject;"), (&[TcpResponse], &["close"], "close;"),
+    (&[QuicInitial], &["dgram-drop"], "silentdrop;"), (&[QuicInitial], &["send-retry"], "sendretry;"),
     (COUNTING, &["silent-drop"], "silentdrop;"), (&[TcpRequest], &["switch-mode http"], "switchmode("), (MESSAGES, &["deny"], "deny("), (&[HttpRequest], &["tarpit"], "tarpit("),
     (MESSAGES, &["return status 204"], "return("), (MESSAGES, &["redirect location /x"], "redirect("), (&[HttpRequest], &["cache-use full"], "cached;"), (&[HttpRequest], &["cache-use other"], "look in other;"), (&[HttpResponse], &["cache-store c"], "store in c;"), (&[HttpRequest], &["auth"], "return("), (&[HttpRequest], &["use-service prometheus-exporter"], "service("),
     (HTTP, &["strict-mode off", "set-header x-long 0123456789012345678901234567890123456789"], "continue;"),

@@ -262,7 +262,9 @@ fn run(
         }
     });
     match verdict {
-        Verdict::Continue | Verdict::Close | Verdict::SwitchMode(_) => Ok(StageOutcome::Next),
+        Verdict::Continue | Verdict::Close | Verdict::SwitchMode(_) | Verdict::SendRetry => {
+            Ok(StageOutcome::Next)
+        }
         Verdict::Suspend { need, .. } => Ok(StageOutcome::Wait(need)),
         Verdict::BadRequest => {
             deny(tx, proxy, kind);

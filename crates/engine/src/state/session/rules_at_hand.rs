@@ -31,6 +31,8 @@ pub struct RulesAtHand {
     pub switching: bool,
     /// `tcp-request connection` or `tcp-request session`.
     pub admission: bool,
+    /// `quic-initial` lines.
+    pub initial: bool,
     /// `tcp-request content`.
     pub content: bool,
     /// `tcp-response content`.
@@ -66,6 +68,7 @@ impl RulesAtHand {
             admission: any(|rules| {
                 !rules.tcp_connection.is_empty() || !rules.tcp_session.is_empty()
             }),
+            initial: any(|rules| !rules.quic_initial.is_empty()),
             content: any(|rules| !rules.tcp_request.is_empty()),
             answer: any(|rules| !rules.tcp_response.is_empty()),
             sticking: any(|rules| !rules.sticking.is_empty()),
