@@ -13,6 +13,7 @@ mod differ;
 #[cfg(test)]
 mod differences;
 mod failure;
+mod h3_load;
 mod health;
 mod manual;
 mod mutation;
@@ -54,6 +55,12 @@ const COMMANDS: &[Command] = &[
         summary: "measure beside HAProxy",
         help: bench::HELP,
         run: bench::run,
+    },
+    Command {
+        name: h3_load::NAME,
+        summary: "a load of HTTP/3",
+        help: h3_load::HELP,
+        run: h3_load::run,
     },
     Command {
         name: "pgo",

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::UdpSocket;
+use std::path::Path;
 use std::time::Duration;
 
 use super::files::{Files, Key};
@@ -13,7 +14,7 @@ use super::{load, origin};
 use crate::args;
 use crate::clock;
 use crate::failure::{self, Outcome};
-use crate::tools;
+use crate::{h3_load, tools};
 
 const FLAGS: &[args::Flag] = &[
     args::value("-s"),
@@ -52,6 +53,8 @@ pub(super) fn run(words: &[String]) -> Outcome {
         tools::require(&scenario.tools())?;
     }
     let subjects = subjects::variants(&parsed)?;
+    let h3 =
+        scenarios.iter().any(|scenario| scenario.is_h3()).then(h3_load::program).transpose()?;
     let files = Files::new("compare")?;
     if scenarios.iter().any(|scenario| scenario.is_tls()) {
         files.write_certificate("ec.pem", Key::P256)?;
@@ -66,7 +69,8 @@ pub(super) fn run(words: &[String]) -> Outcome {
             subjects.iter().map(|_| Vec::new()).collect();
         for _ in 0..rounds {
             for (subject, runs) in subjects.iter().zip(&mut runs) {
-                runs.push(measure(&files, subject, scenario, port, seconds));
+                let load = load_of(scenario, (port, seconds), h3.as_deref());
+                runs.push(measure(&files, subject, scenario, port, &load));
                 port += 1;
             }
         }
@@ -95,13 +99,23 @@ fn chosen(names: Option<&str>) -> Outcome<Vec<&'static Scenario>> {
     }
 }
 
+/// The words of a load. `h3` is the load generator of HTTP/3.
+fn load_of(scenario: &Scenario, (port, seconds): (u16, u32), h3: Option<&Path>) -> Vec<String> {
+    let mut words = scenario.load(port, seconds);
+    if let (Some(first), Some(program)) = (words.first_mut().filter(|it| *it == h3_load::NAME), h3)
+    {
+        *first = program.display().to_string();
+    }
+    words
+}
+
 /// One run of one proxy.
 fn measure(
     files: &Files,
     subject: &Subject,
     scenario: &Scenario,
     port: u16,
-    seconds: u32,
+    load: &[String],
 ) -> Outcome<LoadFigures> {
     let stem = format!("{}-{}", subject.name, scenario.name);
     let text = scenario.configuration(&subject.name, port, files.path());
@@ -118,7 +132,7 @@ fn measure(
     clock::pause(Duration::from_millis(300));
     let before = proxy.cpu()?;
     let start = clock::now();
-    let counted = load::run(&scenario.load(port, seconds))?;
+    let counted = load::run(load)?;
     let used = proxy.cpu()? - before;
     let requests = counted.requests.max(1) as f64;
     let mut note = counted.note();

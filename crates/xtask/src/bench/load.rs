@@ -1,4 +1,4 @@
-//! The load generators, wrk and h2load, pinned to processor 1, and what they print.
+//! The load generators, wrk, h2load and h3-load, pinned to processor 1, and what they print.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ pub(super) struct Counted {
     pub(super) requests: u64,
     /// Bytes that wrk has received, with heads; 0 for h2load.
     pub(super) bytes: f64,
-    /// The 99th percentile of latency as wrk prints it, `-` for h2load.
+    /// The 99th percentile of latency as wrk and h3-load print it, `-` for h2load.
     pub(super) p99: String,
     /// Answers whose status is neither 2xx nor 3xx; for h2load, failed requests.
     pub(super) bad_status: u64,
@@ -120,9 +120,11 @@ fn read_h2load(text: &str) -> Option<Counted> {
         let part = line.split(", ").find(|part| part.ends_with(label))?;
         part.split_whitespace().next()?.parse().ok()
     };
+    let latency = text.lines().find_map(|line| line.strip_prefix("latency: "));
+    let p99 = latency.and_then(|line| line.split(", ").find_map(|part| part.strip_prefix("99% ")));
     Some(Counted {
         requests: count("succeeded")?,
-        p99: "-".to_owned(),
+        p99: p99.unwrap_or("-").to_owned(),
         bad_status: count("failed")?,
         ..Counted::default()
     })
@@ -153,6 +155,9 @@ mod tests {
             2 failed, 0 errored, 0 timeout\n";
         let counted = read(text).unwrap();
         assert_eq!((counted.requests, counted.bad_status), (98, 2));
+        assert_eq!(counted.p99, "-");
+        let more = "latency: 50% 0.10ms, 99% 1.25ms, 99.9% 2.00ms, max 3.00ms\n";
+        assert_eq!(read(&format!("{text}{more}")).unwrap().p99, "1.25ms");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::origin;
+use crate::h3_load;
 use crate::tools::{self, Tool};
 
 /// One workload.
@@ -10,7 +11,7 @@ pub(super) struct Scenario {
     pub(super) name: &'static str,
     global: &'static str,
     defaults: &'static str,
-    /// Options of the `bind` line; `{w}` stands for the directory of files.
+    /// Options of the `bind` line; `{w}` stands for the directory of files, `{p}` for the port.
     bind: &'static str,
     /// Writes the rules of the frontend.
     frontend: fn() -> String,
@@ -35,9 +36,18 @@ impl Scenario {
 
     /// The programs that the workload needs.
     pub(super) fn tools(&self) -> Vec<Tool> {
-        let load = if self.load.first() == Some(&"h2load") { tools::H2LOAD } else { tools::WRK };
+        let load = match self.load.first() {
+            Some(&"wrk") => Some(tools::WRK),
+            Some(&"h2load") => Some(tools::H2LOAD),
+            _ => None,
+        };
         let certificate = self.is_tls().then_some(tools::OPENSSL);
-        [tools::NGINX, tools::TASKSET, load].into_iter().chain(certificate).collect()
+        [tools::NGINX, tools::TASKSET].into_iter().chain(load).chain(certificate).collect()
+    }
+
+    /// Whether the clients speak HTTP/3.
+    pub(super) fn is_h3(&self) -> bool {
+        self.load.first() == Some(&h3_load::NAME)
     }
 
     /// The words of the load generator's command.
@@ -60,7 +70,7 @@ impl Scenario {
              server s1 127.0.0.1:{one}\n    server s2 127.0.0.1:{two}\n{}",
             self.global,
             self.defaults,
-            self.bind.replace("{w}", &files),
+            self.bind.replace("{w}", &files).replace("{p}", &port.to_string()),
             (self.frontend)(),
             self.backend,
             self.sections,
@@ -80,6 +90,8 @@ const PLAIN: Scenario = Scenario {
 };
 
 const TLS: &str = "ssl crt {w}/ec.pem";
+/// A second line, after one of TCP that shows when the proxy has started.
+const QUIC: &str = "\n    bind quic4@127.0.0.1:{p} ssl crt {w}/ec.pem alpn h3";
 const CLOSE: &str = "Connection: close";
 const GZIP: &str = "Accept-Encoding: gzip";
 const COMPRESSION: &str = "compression algo gzip\n    \
@@ -176,6 +188,24 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "h2tls-10x100",
         bind: "ssl crt {w}/ec.pem alpn h2",
         load: &["h2load", "-t1", "-c10", "-m100", "-D{d}", "https://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "h3-10x100",
+        bind: QUIC,
+        load: &[h3_load::NAME, "-c10", "-m100", "-D{d}", "https://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "h3-1m",
+        bind: QUIC,
+        load: &[h3_load::NAME, "-c16", "-D{d}", "https://127.0.0.1:{p}/1m"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "h3-handshake",
+        bind: QUIC,
+        load: &[h3_load::NAME, "-c64", "-D{d}", "--handshakes", "https://127.0.0.1:{p}/"],
         ..PLAIN
     },
 ];
