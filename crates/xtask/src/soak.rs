@@ -19,6 +19,8 @@ The tests that are too long for every change, on inputs that no run before has s
             restarted and reloaded (needs Debian's haproxy)
   quic      clients of HTTP/3 in networks that lose, reorder and limit datagrams, 10,000 seeds
             (crates/sim/tests/quic.rs)
+  reloads   20 reloads under 200 connections of HTTP/3 with requests and uploads
+            (crates/acceptance/tests/process/http3_reload.rs)
   fuzz      the fuzz targets as properties: 20,000 changed seeds and pieces of noise each
             (crates/parser-properties)
   property  the property tests of all other crates, 2,000 cases each
@@ -51,6 +53,7 @@ const PARTS: &[Part] = &[
     ("peers", |root, amount| simulated("peers", 1_000, root, amount)),
     ("group", group),
     ("quic", |root, amount| simulated("quic", 10_000, root, amount)),
+    ("reloads", |root, _| reloads(root)),
     ("fuzz", fuzz),
     ("property", property),
     ("differ", compare),
@@ -108,6 +111,13 @@ fn group(root: &Path, amount: &Amount) -> Outcome {
     })
 }
 
+/// The ignored process test of reloads under load.
+fn reloads(root: &Path) -> Outcome {
+    let name = "http3_reload::twenty_reloads_with_two_hundred_connections_lose_nothing";
+    let test = ["test", "--quiet", "--package", "acceptance", "--", "--ignored", "--exact", name];
+    cargo(root, &test, |_| {})
+}
+
 fn fuzz(root: &Path, amount: &Amount) -> Outcome {
     cargo(root, &["test", "--quiet", "--package", "parser-properties"], |command| {
         command.env("PROPTEST_CASES", scaled(amount, 20_000));
@@ -152,8 +162,10 @@ mod tests {
         let names = |only| -> Outcome<Vec<&str>> {
             Ok(chosen(only)?.into_iter().map(|(name, _)| *name).collect())
         };
-        let all =
-            ["day", "peers", "group", "quic", "fuzz", "property", "differ", "package", "prove"];
+        let all = [
+            "day", "peers", "group", "quic", "reloads", "fuzz", "property", "differ", "package",
+            "prove",
+        ];
         assert_eq!(names(None).unwrap(), all);
         assert_eq!(names(Some("differ,day")).unwrap(), ["day", "differ"]);
         assert!(names(Some("day,night")).is_err());

@@ -8,8 +8,15 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The reloads of a test under load.
-const RELOADS: usize = 6;
+/// A load, and the number of reloads under it.
+#[derive(Clone, Copy)]
+struct ReloadPlan {
+    reloads: usize,
+    /// Clients with one request after another.
+    clients: usize,
+    /// Clients with uploads that last over reloads.
+    uploads: usize,
+}
 
 /// Moves a client to another port, as address translation may do.
 fn rebind(client: &mut H3Client, server: SocketAddr) {
@@ -50,6 +57,7 @@ fn ask_on(address: SocketAddr, trust: &[u8], (stop, done): (&AtomicBool, &Atomic
     while !stop.load(Relaxed) {
         if client.is_going_away() || client.lost.is_some() {
             assert!(client.is_going_away(), "announced: {:?}", client.lost);
+            client.close(0x100);
             client = H3Client::connect(address, trust);
         }
         number += 1;
@@ -58,6 +66,7 @@ fn ask_on(address: SocketAddr, trust: &[u8], (stop, done): (&AtomicBool, &Atomic
         assert_eq!(answer, ("200".to_owned(), body.len().to_string().into_bytes()));
         done.fetch_add(1, Relaxed);
     }
+    client.close(0x100);
 }
 
 /// Uploads, each of which lasts until a further reload is over.
@@ -80,6 +89,7 @@ fn upload(
         client.finish(id);
         let expected = ("200".to_owned(), (2 * half.len()).to_string().into_bytes());
         assert_eq!(client.answer(id), expected);
+        client.close(0x100);
         count += 1;
     }
     count
@@ -87,6 +97,16 @@ fn upload(
 
 #[test]
 fn reloads_lose_no_request_and_no_upload_of_http3() {
+    reload_under_load(ReloadPlan { reloads: 6, clients: 6, uploads: 2 });
+}
+
+#[test]
+#[ignore = "a minute of work: cargo xtask soak"]
+fn twenty_reloads_with_two_hundred_connections_lose_nothing() {
+    reload_under_load(ReloadPlan { reloads: 20, clients: 150, uploads: 50 });
+}
+
+fn reload_under_load(plan: ReloadPlan) {
     let authority = Identity::new("authority", None);
     let identity = Identity::new("a.test", Some(&authority));
     let trust = X509::from_pem(authority.certificate().as_bytes()).expect("a certificate");
@@ -111,9 +131,10 @@ fn reloads_lose_no_request_and_no_upload_of_http3() {
     std::thread::scope(|scope| {
         let stopped = Stops(&stop);
         let ask = || ask_on(address, &trust, (&stop, &done));
-        let clients = [(); 6].map(|()| scope.spawn(ask));
-        let uploads = [(); 2].map(|()| scope.spawn(|| upload(address, &trust, (&stop, &reloads))));
-        for _ in 0..RELOADS {
+        let put = || upload(address, &trust, (&stop, &reloads));
+        let clients: Vec<_> = (0..plan.clients).map(|_| scope.spawn(ask)).collect();
+        let uploads: Vec<_> = (0..plan.uploads).map(|_| scope.spawn(put)).collect();
+        for _ in 0..plan.reloads {
             let seen = done.load(Relaxed);
             eventually("more requests", || (done.load(Relaxed) > seen + 20).then_some(()));
             assert_eq!(master.cli("reload"), "Loading success.");
@@ -124,7 +145,7 @@ fn reloads_lose_no_request_and_no_upload_of_http3() {
         drop(stopped);
         clients.into_iter().for_each(|client| client.join().expect("no request failed"));
         for upload in uploads {
-            assert!(upload.join().expect("no upload failed") >= RELOADS / 2);
+            assert!(upload.join().expect("no upload failed") >= plan.reloads / 4);
         }
     });
     assert_ne!(master.settled(), first);

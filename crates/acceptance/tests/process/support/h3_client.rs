@@ -301,6 +301,15 @@ impl H3Client {
 
     /// The statuses and the bodies of answers, which are read as they come.
     pub(crate) fn answers(&mut self, ids: &[StreamId]) -> Vec<(String, Vec<u8>)> {
+        self.raw_answers(ids).iter().map(|bytes| message(bytes)).collect()
+    }
+
+    /// The frames of an answer.
+    pub(crate) fn raw_answer(&mut self, id: StreamId) -> Vec<u8> {
+        self.raw_answers(&[id]).remove(0)
+    }
+
+    fn raw_answers(&mut self, ids: &[StreamId]) -> Vec<Vec<u8>> {
         let mut got = vec![(Vec::new(), false); ids.len()];
         self.run(|client| {
             assert!(client.lost.is_none(), "{:?}", client.lost);
@@ -309,7 +318,7 @@ impl H3Client {
             }
             got.iter().all(|(_, ended)| *ended)
         });
-        got.iter().map(|(bytes, _)| message(bytes)).collect()
+        got.into_iter().map(|(bytes, _)| bytes).collect()
     }
 
     /// Reads what has come on a stream; `true`: it has ended.

@@ -8,6 +8,7 @@ mod coding;
 mod directory;
 mod dns;
 mod eager;
+mod h3_bridge;
 pub(crate) mod h3_client;
 mod log;
 pub(crate) mod master;

@@ -1,6 +1,8 @@
 //! The program as a child process, with sockets and files of its own.
 
-use super::{Client, Directory, LogReceiver, Origin, eventually};
+use super::h3_client::free_address;
+use super::{Client, Directory, Identity, LogReceiver, Origin, eventually, h3_bridge};
+use openssl::x509::X509;
 use std::collections::BTreeMap;
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -50,6 +52,8 @@ pub(crate) struct Setup {
     directory: Directory,
     program: PathBuf,
     inherited: Vec<OwnedFd>,
+    /// The frontend `web` may have a listener of HTTP/3 too.
+    may_bridge: bool,
 }
 
 impl Setup {
@@ -63,6 +67,7 @@ impl Setup {
             directory,
             program: program(),
             inherited: Vec::new(),
+            may_bridge: false,
         }
     }
 
@@ -76,13 +81,14 @@ impl Setup {
     /// A frontend `web` in front of a backend `app` with the server lines given, in HTTP mode and
     /// with a log: what most tests need.
     pub(crate) fn http(front: &str, back: &str) -> Self {
-        Self::new(&format!(
+        let setup = Self::new(&format!(
             "global\n    nbthread 1\n    stats socket <dir>/cli level admin\n\
              defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
              timeout server 20s\n    log <log> format raw local0\n    option httplog\n\
              frontend web\n    bind <web>\n    default_backend app\n{front}\n\
              backend app\n{back}\n"
-        ))
+        ));
+        Self { may_bridge: true, ..setup }
     }
 
     /// Adds lines to the section `global`.
@@ -134,6 +140,7 @@ impl Setup {
     /// Starts the program.
     pub(crate) fn start(mut self) -> Running {
         self.names.entry("log".into()).or_insert_with(|| "127.0.0.1:9".into());
+        let bridge = (self.may_bridge && h3_bridge::is_wanted()).then(|| self.add_h3());
         let mut listeners = BTreeMap::new();
         while let Some((name, datagrams)) = next_bind(&self.text) {
             let listener = Listening::open(datagrams);
@@ -155,7 +162,21 @@ impl Setup {
             output: collect(child.stdout.take()),
             child,
             directory: self.directory,
+            bridge,
         }
+    }
+
+    /// Adds a listener of HTTP/3 to the frontend `web`: its address, and a client's trust in it.
+    fn add_h3(&mut self) -> (SocketAddr, Vec<u8>) {
+        let address = free_address();
+        let authority = Identity::new("authority", None);
+        let identity = Identity::new("a.test", Some(&authority));
+        let file = self.directory.write("h3.pem", &identity.pem());
+        let line =
+            format!("bind <web>\n    bind quic4@{address} ssl crt {} alpn h3", file.display());
+        self.text = self.text.replacen("bind <web>", &line, 1);
+        let trust = X509::from_pem(authority.certificate().as_bytes()).expect("a certificate");
+        (address, trust.to_der().expect("a certificate"))
     }
 
     fn command(&self, file: &std::path::Path) -> Vec<String> {
@@ -235,6 +256,8 @@ pub(crate) struct Running {
     errors: Arc<Mutex<String>>,
     output: Arc<Mutex<String>>,
     directory: Directory,
+    /// The listener of HTTP/3 that clients of `web` use.
+    bridge: Option<(SocketAddr, Vec<u8>)>,
 }
 
 impl Running {
@@ -245,7 +268,10 @@ impl Running {
 
     /// A new connection to a listener.
     pub(crate) fn connect(&self, name: &str) -> Client {
-        Client::connect(self.address(name))
+        match self.bridge.as_ref().filter(|_| name == "web") {
+            Some((server, trust)) => h3_bridge::connect(*server, trust),
+            None => Client::connect(self.address(name)),
+        }
     }
 
     /// A new connection to the frontend of [`Setup::http`].
