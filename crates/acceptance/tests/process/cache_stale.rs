@@ -1,7 +1,8 @@
 //! The cache beyond HAProxy's: validation, stale responses, one fetch for many requests, ranges.
 
 use crate::support::{
-    Client, LogReceiver, Message, Origin, Running, Setup, eventually, reply, serve_forever,
+    Client, Identity, LogReceiver, Message, Origin, Running, Setup, Talker, eventually, reply,
+    serve_forever,
 };
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -321,6 +322,39 @@ fn a_validation_in_the_background_asks_as_the_client_would_have_but_for_its_cond
     }
 }
 
+/// Clients of each protocol: the validation finds and updates the object of its client.
+#[test]
+fn a_validation_in_the_background_is_for_the_object_of_its_client() {
+    for (version, encrypted) in [(1, true), (2, true), (2, false)] {
+        let origin = Origin::new(|peer| {
+            serve_forever(peer, |request| match request.header("if-none-match") {
+                Some(_) => V1.replace("one", "two").into(),
+                None => stale_soon().into(),
+            })
+        });
+        let line = match (version, encrypted) {
+            (_, true) => " ssl crt <dir>/key.pem alpn h2,http/1.1",
+            _ => " proto h2",
+        };
+        let text = format!(
+            "defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
+             timeout server 20s\nlisten web\n    bind <web>{line}\n    \
+             http-request cache-use c\n    http-request set-header x-tls %[ssl_fc]\n    \
+             http-response cache-store c\n    server a <a>\n\
+             cache c\n    total-max-size 4\n    stale-while-revalidate 60\n"
+        );
+        let setup = Setup::new(&text).file("key.pem", &Identity::new("a.test", None).pem());
+        let weir = setup.with("a", origin.address()).start();
+        let mut client = Talker::connect(weir.address("web"), version, encrypted);
+        let form = format!("version {version}, encrypted {encrypted}");
+        while client.ask("GET /x", &[]).body == b"one" {}
+        let tls = if encrypted { "1" } else { "0" };
+        assert_eq!(origin.request(1).header("x-tls"), Some(tls), "{form}");
+        assert_eq!(client.ask("GET /x", &[]).body, b"two", "{form}");
+        assert_eq!(origin.requests().len(), 2, "{form}");
+    }
+}
+
 /// The cache of the frontend has rules behind it that choose the backend.
 #[test]
 fn a_validation_in_the_background_goes_to_the_backend_that_the_frontend_chooses() {
@@ -389,6 +423,53 @@ fn a_request_that_passes_a_cache_twice_does_not_wait_for_itself() {
                 cache c\n    total-max-size 4\n    coalesce 1h\n";
     let weir = Setup::http("", text).with("a", origin.address()).start();
     assert_eq!(weir.web().get("/").text(), "one");
+}
+
+#[test]
+fn the_time_that_a_server_takes_counts_as_age() {
+    let (send, gate) = channel::<()>();
+    let gate = Mutex::new(gate);
+    let origin = Origin::new(move |peer| {
+        serve_forever(peer, |request| {
+            if request.target() == "/slow" {
+                let _ = gate.lock().expect("no test thread panicked").recv();
+            }
+            V1.into()
+        })
+    });
+    let weir = start(&origin, "");
+    let (mut slow, mut other) = (weir.web(), weir.web());
+    slow.send("GET /slow HTTP/1.1\r\nHost: test\r\n\r\n");
+    other.get("/other");
+    // The other object ages meanwhile.
+    let age = |answer: &Message| answer.header("age").and_then(|age| age.parse::<u32>().ok());
+    while age(&other.get("/other")) < Some(2) {}
+    send.send(()).expect("the origin waits");
+    assert_eq!(slow.response().text(), "one");
+    let hit = slow.get("/slow");
+    assert!(age(&hit) >= Some(1), "{:?}", age(&hit));
+}
+
+#[test]
+fn a_response_to_head_with_another_tag_removes_the_stored_one() {
+    for (tag, stays) in [("\"v1\"", true), ("\"v2\"", false)] {
+        let origin = Origin::new(move |peer| {
+            serve_forever(peer, |request| {
+                match request.start.starts_with("HEAD") {
+                    true => format!("HTTP/1.1 200 OK\r\netag: {tag}\r\ncontent-length: 3\r\n\r\n"),
+                    false => V1.to_owned(),
+                }
+                .into_bytes()
+            })
+        });
+        let weir = start(&origin, "");
+        let mut client = weir.web();
+        client.get("/");
+        client.send("HEAD / HTTP/1.1\r\nHost: test\r\nCache-Control: no-cache\r\n\r\n");
+        assert_eq!(client.head().header("etag"), Some(tag));
+        let expected = if stays { "1" } else { "0" };
+        assert_eq!(client.get("/").header("x-hit"), Some(expected), "{tag}");
+    }
 }
 
 #[test]

@@ -83,6 +83,18 @@ fn a_response_that_ends_early_is_not_stored() {
 }
 
 #[test]
+fn bytes_behind_the_length_of_a_response_are_not_stored() {
+    let answer = "HTTP/1.1 200 OK\r\ncache-control: max-age=30\r\ncontent-length: 3\r\n\r\n\
+                  oneHTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\ntwo";
+    let origin = Origin::answering(answer);
+    let weir = setup(&origin).start();
+    for _ in 0..3 {
+        assert_eq!(weir.web().get("/a").text(), "one");
+    }
+    assert_eq!(origin.requests().len(), 1);
+}
+
+#[test]
 fn an_error_in_place_of_a_response_is_not_stored() {
     let count = Arc::<AtomicUsize>::default();
     let seen = count.clone();

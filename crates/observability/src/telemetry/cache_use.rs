@@ -2,6 +2,7 @@
 
 use crate::telemetry::fetch_signal::FetchSignal;
 use crate::telemetry::sample_context::View;
+use cache::request::FreshnessDemand;
 use cache::{Cache, FetchTicket, FetchTurn, Hit, Lookup, StoredAnswer, Storing, validation};
 use engine::state::session::cache_use::{BackgroundValidation, CachedRequest, StaleObject};
 use engine::state::session::pending::{self, OutsideAnswer};
@@ -158,21 +159,46 @@ pub(crate) fn store(view: &mut View<'_>, name: &str) {
         view.notes.used = true;
         view.notes.cache.get_or_insert_default().remember(request);
     }
-    let (date, now) = (view.worker.date(), view.worker.millis());
+    let (date, since) = (view.worker.date(), asked_at(view));
     let Some(notes) = view.notes.cache.as_mut() else { return };
     let Some(request) = notes.of(&cache) else { return };
     let response = &view.space.response;
     if cache::request::invalidates(&request.verdict, response.status()) {
         return cache.invalidate(&request.key);
     }
+    if request.is_head {
+        return outdate(&cache, request, response, (date, since));
+    }
     if request.verdict.store.is_err() {
         return;
     }
     let rules = &cache.settings().rules;
     if let Ok(storable) = cache::response::judge(response, &request.selecting, rules, date)
-        && let Ok(storing) = Storing::begin(&cache, &request.key, response, &storable, now)
+        && let Ok(storing) = Storing::begin(&cache, &request.key, response, &storable, since)
     {
         notes.storing.push(storing);
+    }
+}
+
+/// When the request was sent to the server, in milliseconds: the age of a response counts from then
+/// on (RFC 9111 section 4.2.3).
+fn asked_at(view: &View<'_>) -> u64 {
+    let (now, sent) = (view.worker.millis(), view.notes.journal.connected / 1_000_000);
+    if sent == 0 { now } else { sent.min(now) }
+}
+
+/// Removes what is stored for a request to HEAD whose response has other validators (RFC 9111
+/// section 4.3.5).
+fn outdate(cache: &Cache, request: &CachedRequest, response: &Head, (date, now): (i64, u64)) {
+    let any = FreshnessDemand::default();
+    let stored = match cache.lookup(&request.key, &request.selecting, &any, now) {
+        Lookup::Fresh(hit) | Lookup::Stale(hit) => hit,
+        Lookup::Miss => return,
+    };
+    let mut scratch = Vec::new();
+    let validators = stored.validators(&mut scratch);
+    if validation::contradicts(response, &validators, stored.content_len(), date) {
+        cache.invalidate(&request.key);
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::state::session::transaction::RulePlace;
 use cache::request::RequestVerdict;
 use cache::{Cache, CacheKey, FetchTicket, Hit, Selecting, StoredAnswer, Storing};
-use htx::Head;
+use htx::{Head, Method};
 use std::sync::Arc;
 
 /// A cache, and what a request means to it.
@@ -18,6 +18,8 @@ pub struct CachedRequest {
     pub selecting: Selecting,
     /// Whether the request may be answered by the cache, and its response be stored.
     pub verdict: RequestVerdict,
+    /// Whether the method is HEAD.
+    pub is_head: bool,
 }
 
 impl CachedRequest {
@@ -29,6 +31,7 @@ impl CachedRequest {
             key,
             selecting: Selecting::of(request, sip),
             verdict: cache::request::judge(request),
+            is_head: request.method_id() == Method::Head,
         })
     }
 }
