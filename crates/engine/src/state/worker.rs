@@ -88,6 +88,8 @@ pub struct Worker {
     scratch: RefCell<Vec<Vec<u8>>>,
     /// Memory that encryption uses.
     pub tls: Rc<tls::Scratch>,
+    /// Streams that a bandwidth limit has had wait.
+    pub limited_streams: Cell<u32>,
     /// Memory that encoders of bodies use during a call, from the first one on.
     pub encoder_scratch: RefCell<Option<compression::Scratch>>,
     date: Cell<(i64, i32)>,
@@ -171,6 +173,7 @@ impl Worker {
             notes: RefCell::default(),
             scratch: RefCell::default(),
             tls: Rc::default(),
+            limited_streams: Cell::default(),
             encoder_scratch: RefCell::default(),
             date: Cell::new((-1, 0)),
             verifier: Verifier::default(),

@@ -31,7 +31,8 @@ pub(super) fn payload_filter(
     }
     tx.notes.used = true;
     let limit = tx.notes.bandwidth.of(filter);
-    Some(Box::new(LimitedPayload { worker: tx.worker.clone(), side, limit }))
+    let waits = false;
+    Some(Box::new(LimitedPayload { worker: tx.worker.clone(), side, limit, waits }))
 }
 
 /// The payload of one direction under a limit.
@@ -39,6 +40,8 @@ struct LimitedPayload {
     worker: Rc<Worker>,
     side: Side,
     limit: Rc<StreamLimit>,
+    /// Whether it had to wait, and counts among the limited streams of its thread.
+    waits: bool,
 }
 
 impl std::fmt::Debug for LimitedPayload {
@@ -49,6 +52,10 @@ impl std::fmt::Debug for LimitedPayload {
 
 impl Drop for LimitedPayload {
     fn drop(&mut self) {
+        if self.waits {
+            let count = &self.worker.limited_streams;
+            count.set(count.get().saturating_sub(1));
+        }
         self.limit.finish();
     }
 }
@@ -65,15 +72,23 @@ impl PayloadFilter for LimitedPayload {
         let pace = match &mut *self.limit.limit.borrow_mut() {
             EnabledLimit::Off => return Taken::Bytes(offer.bytes as usize),
             EnabledLimit::Stream(limit, pacer) => {
-                pacer.pass(limit, PaceUse::ALONE, &mut turn, offer, now)
+                let most = self.worker.buffers.size() as u64;
+                let piece = limit.crowd_piece(self.worker.limited_streams.get(), most);
+                let used = PaceUse { piece, ..PaceUse::ALONE };
+                pacer.pass(limit, used, &mut turn, offer, now)
             }
             EnabledLimit::Shared(limit, shared) => {
                 self.pass_shared(limit, shared, &mut turn, offer, now)
             }
         };
+        drop(turn);
         match pace {
             Pace::Bytes(bytes) => Taken::Bytes(bytes as usize),
             Pace::Until(at) => {
+                if !std::mem::replace(&mut self.waits, true) {
+                    let count = &self.worker.limited_streams;
+                    count.set(count.get() + 1);
+                }
                 let wait = at.saturating_sub(now).div_ceil(MS).clamp(1, i32::MAX as u64);
                 Taken::Until(self.worker.thread.tick().plus_ms(wait as u32))
             }
@@ -98,7 +113,7 @@ impl LimitedPayload {
         let joined =
             shared.share.get_or_insert_with(|| self.worker.shared.bandwidth.join(key.clone()));
         let mut share = joined.lock();
-        let used = PaceUse { streams: share.streams, recent };
+        let used = PaceUse { streams: share.streams, recent, piece: 0 };
         let pace = share.pacer.pass(limit, used, turn, offer, now);
         drop(share);
         if let (Pace::Bytes(bytes), Some(entry)) = (pace, entry) {

@@ -9,6 +9,13 @@
 /// The least time between two turns of a stream that has to wait, in nanoseconds.
 const TURN: u64 = 200_000_000;
 
+/// Time of a thread per turn of one of its streams, in nanoseconds, as far as [`MOST_TURN`] allows:
+/// with more than 2,000 streams, turns are rarer and pieces larger.
+const TURN_OF_THREAD: u64 = 100_000;
+
+/// The most time between two turns because of other streams, in nanoseconds.
+const MOST_TURN: u64 = 1_000_000_000;
+
 /// A clock that goes back by more than this was set; a smaller step is disagreement of threads.
 const SET_BACK: u64 = 1_000_000_000;
 
@@ -33,11 +40,13 @@ pub struct PaceUse {
     pub streams: u32,
     /// Bytes that all of them, and other processes, have passed in the last period.
     pub recent: u64,
+    /// The least piece that a stream reserves, because its thread has many.
+    pub piece: u64,
 }
 
 impl PaceUse {
     /// A limit for one stream alone.
-    pub const ALONE: Self = Self { streams: 1, recent: 0 };
+    pub const ALONE: Self = Self { streams: 1, recent: 0, piece: 0 };
 }
 
 /// The payload that a stream offers.
@@ -105,9 +114,16 @@ impl PaceLimit {
     }
 
     /// The piece that a stream reserves.
-    fn piece(&self, streams: u32) -> u64 {
-        let share = self.bytes_in(TURN) / u64::from(streams.max(1));
-        share.max(self.min_size).max(1)
+    fn piece(&self, used: PaceUse) -> u64 {
+        let share = self.bytes_in(TURN) / u64::from(used.streams.max(1));
+        share.max(self.min_size).max(used.piece).max(1)
+    }
+
+    /// The least piece of one of so many streams of a thread: with few there is none. It is `most`
+    /// bytes at most.
+    pub fn crowd_piece(&self, streams: u32, most: u64) -> u64 {
+        let turn = (u64::from(streams) * TURN_OF_THREAD).min(MOST_TURN);
+        if turn > TURN { self.bytes_in(turn).min(most) } else { 0 }
     }
 }
 
@@ -130,7 +146,7 @@ impl Pacer {
         }
         // An allowance that was not used before that is lost.
         self.paid = self.paid.max(now.saturating_sub(TURN));
-        let piece = limit.piece(used.streams);
+        let piece = limit.piece(used);
         let wanted = offer.bytes.min(piece);
         let is_over = is_over(limit, used) && turn.postponed < MOST_POSTPONED;
         if self.paid.saturating_add(limit.span_of(wanted)) <= now && !is_over {

@@ -70,7 +70,8 @@ fn play(limit: &PaceLimit, senders: &mut [Sender], late: u64) {
             .filter(|(at, _)| at + u64::from(limit.period_ms) * MS > next)
             .map(|(_, bytes)| bytes)
             .sum();
-        let used = if senders.len() == 1 { PaceUse::ALONE } else { PaceUse { streams, recent } };
+        let used =
+            if senders.len() == 1 { PaceUse::ALONE } else { PaceUse { streams, recent, piece: 0 } };
         for sender in senders.iter_mut().filter(|it| it.left > 0 && it.wake == next) {
             sender.run(&mut pacer, limit, used, next + late);
         }
@@ -109,6 +110,26 @@ fn rates_from_a_kilobyte_to_a_gigabyte_per_second_are_exact() {
         let sender = alone(&per_second(rate), 5 * rate);
         let end = sender.end() as f64 / SECOND as f64;
         assert!((end - 5.0).abs() < 0.05, "{rate} bytes/s: 5 s of payload take {end} s");
+    }
+}
+
+#[test]
+fn streams_of_a_crowded_thread_are_woken_less_often_and_keep_their_rate() {
+    let limit = per_second(20_000);
+    let pieces = [2_000, 4_000, 10_000, 1_000_000].map(|it| limit.crowd_piece(it, BUFFER));
+    assert_eq!(pieces, [0, 8_000, BUFFER, BUFFER]);
+    for piece in pieces {
+        let (mut pacer, mut sender) = (Pacer::default(), Sender::new(200_000));
+        sender.wake = 5 * SECOND;
+        let used = PaceUse { piece, ..PaceUse::ALONE };
+        while sender.left > 0 {
+            let now = sender.wake;
+            sender.run(&mut pacer, &limit, used, now);
+        }
+        let end = (sender.end() - 5 * SECOND) as f64 / SECOND as f64;
+        assert!((end - 10.0).abs() < 0.1, "{piece}: 10 s of payload take {end} s");
+        let most = 10 * limit.bytes / piece.max(limit.bytes / 5) + 2;
+        assert!(u64::from(sender.wakes) <= most, "{piece}: {} wakes", sender.wakes);
     }
 }
 
@@ -244,7 +265,7 @@ fn a_thousand_streams_share_a_limit_and_are_woken_seldom() {
 fn unused_shares_go_to_streams_with_payload() {
     let limit = per_second(30_000);
     let (mut pacer, mut sender) = (Pacer::default(), Sender::new(150_000));
-    let used = PaceUse { streams: 3, recent: 0 };
+    let used = PaceUse { streams: 3, recent: 0, piece: 0 };
     while sender.left > 0 {
         let now = sender.wake;
         sender.run(&mut pacer, &limit, used, now);
@@ -256,7 +277,7 @@ fn unused_shares_go_to_streams_with_payload() {
 #[test]
 fn a_new_allowance_leaves_out_what_was_used_before() {
     let (mut pacer, mut sender) = (Pacer::default(), Sender::new(50_000));
-    let used = PaceUse { streams: 1, recent: 25_000 };
+    let used = PaceUse { streams: 1, recent: 25_000, piece: 0 };
     sender.run(&mut pacer, &per_second(30_000), used, SECOND);
     assert_eq!(sender.sent_before(2 * SECOND), 5_000);
 }
@@ -264,7 +285,7 @@ fn a_new_allowance_leaves_out_what_was_used_before() {
 #[test]
 fn traffic_of_other_processes_slows_a_shared_limit_without_stopping_it() {
     let (mut pacer, mut sender) = (Pacer::default(), Sender::new(30_000));
-    let used = PaceUse { streams: 1, recent: 100_000 };
+    let used = PaceUse { streams: 1, recent: 100_000, piece: 0 };
     let mut longest = 0;
     while sender.left > 0 {
         let now = sender.wake;
@@ -302,7 +323,7 @@ fn a_clock_that_is_set_loses_no_time() {
 fn threads_whose_clocks_differ_a_little_share_a_limit() {
     let limit = per_second(30_000);
     let (mut pacer, mut turn) = (Pacer::default(), PaceTurn::default());
-    let used = PaceUse { streams: 2, recent: 0 };
+    let used = PaceUse { streams: 2, recent: 0, piece: 0 };
     let offer = PaceOffer { bytes: 20_000, last: false };
     assert_eq!(pacer.pass(&limit, used, &mut turn, offer, SECOND), Pace::Bytes(20_000));
     let earlier = SECOND - 5 * MS;
@@ -315,7 +336,7 @@ fn a_stream_that_ends_gives_back_what_it_has_reserved() {
     let (mut pacer, offer) = (Pacer::default(), PaceOffer { bytes: 100, last: false });
     for _ in 0..1_000 {
         let mut turn = PaceTurn::default();
-        let used = PaceUse { streams: 1, recent: 0 };
+        let used = PaceUse { streams: 1, recent: 0, piece: 0 };
         let pace = pacer.pass(&limit, used, &mut turn, offer, SECOND);
         assert!(matches!(pace, Pace::Until(_)));
         pacer.cancel(&limit, &mut turn);
@@ -327,7 +348,7 @@ fn a_stream_that_ends_gives_back_what_it_has_reserved() {
 #[test]
 fn a_pacer_that_is_made_anew_saves_up_nothing() {
     let mut turn = PaceTurn::default();
-    let used = PaceUse { streams: 1, recent: 30_000 };
+    let used = PaceUse { streams: 1, recent: 30_000, piece: 0 };
     let offer = PaceOffer { bytes: 1_000, last: false };
     let pace = Pacer::default().pass(&per_second(30_000), used, &mut turn, offer, SECOND);
     assert_eq!(pace, Pace::Until(SECOND + TURN));
