@@ -56,6 +56,12 @@ impl Progress {
         }
     }
 
+    /// How many changes are to be sent when a connection begins; several of one entry are one.
+    pub(crate) fn backlog(&self, table: &Table) -> u64 {
+        let changes = table.last_change().saturating_sub(self.confirmed);
+        if self.reader.is_some() { changes.min(table.used().into()) } else { 0 }
+    }
+
     /// Notes that everything up to a change was sent.
     pub(crate) fn finish_round(&mut self, change: u64) {
         if self.acked == self.sent {

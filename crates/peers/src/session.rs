@@ -61,6 +61,9 @@ pub(crate) struct Session {
     /// When bytes came last, and went last.
     pub(crate) received_at: u64,
     pub(crate) sent_at: u64,
+    /// Changes are not sent before this time, or before the peer's first message: it may ask for all
+    /// entries, and changes are in them.
+    pub(crate) hold: Option<u64>,
     pub(crate) incoming: Incoming,
     pub(crate) outgoing: Outgoing,
 }
@@ -133,6 +136,7 @@ impl Session {
             pending: Vec::new(),
             received_at: now,
             sent_at: now,
+            hold: None,
             incoming: Incoming::default(),
             outgoing: Outgoing::default(),
         }

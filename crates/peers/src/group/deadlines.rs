@@ -27,6 +27,9 @@ impl Group {
         for (id, loss) in due {
             self.end(id, loss, now);
         }
+        for session in self.sessions.values_mut() {
+            session.hold = session.hold.filter(|until| *until > now);
+        }
         self.beat(now);
         self.tick_resync(now);
         self.tick_stop(now);
@@ -132,5 +135,5 @@ fn deadlines(session: &Session) -> impl Iterator<Item = u64> {
         }
         State::Open => (None, None),
     };
-    end.into_iter().chain(beat)
+    end.into_iter().chain(beat).chain(session.hold)
 }

@@ -5,6 +5,12 @@ use crate::hello::{Hello, HelloError, Status, Version};
 use crate::peer::PeerStatus;
 use crate::session::{Session, SessionId, State, Teaching};
 
+/// Changes that are sent at once when a session begins, even if the peer is about to ask for all
+/// entries.
+const MAX_HASTE: u64 = 1_000;
+/// Milliseconds that a peer has to ask for all entries before more changes than that are sent.
+const HOLD: u64 = 200;
+
 impl Group {
     /// Queues our hello to a peer.
     pub(super) fn greet(&self, session: &mut Session, peer: usize) {
@@ -100,6 +106,9 @@ impl Group {
         known.established_at = Some(now);
         self.actions.push_back(Action::Report(Event::Established(known.name.clone())));
         known.restart(&self.tables, pid);
+        let progress = known.progress.iter().zip(&self.tables);
+        let backlog: u64 = progress.map(|(it, shared)| it.backlog(&shared.table)).sum();
+        session.hold = (backlog > MAX_HASTE).then_some(now + HOLD);
         self.copies_of(peer).for_each(|table| table.node_connected(now));
         if peer == LOCAL {
             // The old process teaches the new one. As with HAProxy, each side does.

@@ -22,7 +22,10 @@ impl Group {
         let done = match read {
             Ok(None) => return Step::Wait,
             Ok(Some((Message::Error, _))) => return Step::End(Loss::Complaint),
-            Ok(Some((message, used))) => self.obey(session, message, now).map(|()| used),
+            Ok(Some((message, used))) => {
+                session.hold = None;
+                self.obey(session, message, now).map(|()| used)
+            }
             Err(error) => Err(error),
         };
         match done {

@@ -46,6 +46,9 @@ impl Group {
         let outgoing = &mut session.outgoing;
         outgoing.continues = false;
         let mut budget = Budget { room, updates: self.settings.max_updates.max(1) };
+        if outgoing.lesson.is_none() && session.hold.is_some() {
+            return true;
+        }
         if outgoing.lesson.is_none() {
             return self.teach_changes(peer, session, out, &mut budget, now);
         }

@@ -60,6 +60,39 @@ fn confirmed_updates_are_not_sent_again_over_the_next_connection() {
 }
 
 #[test]
+fn a_new_process_is_taught_each_entry_once() {
+    for seed in 0..10 {
+        let names = ["a", "b"];
+        let mut world = World::new(seed);
+        world.start("a", &names, false);
+        world.run(10_000);
+        (0..3_000).for_each(|key| world.count(0, key));
+        world.start("b", &names, false);
+        world.run(60_000);
+        assert_eq!(world.contents(1).len(), 3_000, "seed {seed}");
+        assert_eq!(world.sum(|peer| peer.counters.taught), 3_000, "seed {seed}");
+        // A change that follows is sent at once.
+        world.count(0, 1);
+        world.run(500);
+        assert_eq!(world.sum(|peer| peer.counters.taught), 3_001, "seed {seed}");
+    }
+}
+
+#[test]
+fn changes_that_a_peer_does_not_ask_for_are_sent_after_a_moment() {
+    let mut world = World::with(4, &["a", "b"]);
+    world.run(20_000);
+    world.listeners.clear();
+    while world.count_of_connections() > 0 {
+        world.lose_any();
+    }
+    (0..3_000).for_each(|key| world.count(0, key));
+    world.listeners.insert("a".into(), 0);
+    world.run(60_000);
+    assert_eq!(world.contents(1).len(), 3_000);
+}
+
+#[test]
 fn a_group_that_ends_leaves_tables_without_readers() {
     let mut world = World::with(6, &["a", "b"]);
     let table = world.processes[0].table.clone();

@@ -168,6 +168,10 @@ impl Connection {
     }
 
     fn read(&mut self, section: &Rc<Section>, id: SessionId) -> io::Result<Advance> {
+        // Most wake-ups are for something to send: they pay neither for the buffer nor for a call.
+        if !self.transport.is_readable() {
+            return Ok(Advance::Wait);
+        }
         let mut chunk = [0; CHUNK];
         match self.transport.recv(&mut chunk) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),

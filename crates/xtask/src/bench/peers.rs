@@ -172,7 +172,7 @@ impl Group<'_> {
             NAMES[at],
             self.socket(at).display(),
             self.web_port(at),
-            self.entries.max(20_000),
+            2 * self.entries.max(10_000),
         )
     }
 
