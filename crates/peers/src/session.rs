@@ -61,7 +61,7 @@ pub(crate) struct Session {
     /// When bytes came last, and went last.
     pub(crate) received_at: u64,
     pub(crate) sent_at: u64,
-    /// Changes are not sent before this time, or before the peer's first message: it may ask for all
+    /// Changes are sent from this time on, or from the peer's first message: it may ask for all
     /// entries, and changes are in them.
     pub(crate) hold: Option<u64>,
     pub(crate) incoming: Incoming,
