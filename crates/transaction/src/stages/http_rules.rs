@@ -239,16 +239,9 @@ fn send_hints(tx: &mut Transaction) {
     let _ = space.down.flush(&mut Buf::empty(), &tx.client.socket);
 }
 
-/// Runs one set of a proxy, from `at` on, and carries its verdict out.
-fn run(
-    tx: &mut Transaction,
-    proxy: &ProxyRef,
-    set: SetOf,
-    at: &mut RulePlace,
-) -> Result<StageOutcome, Failure> {
-    let kind = set(&proxy.settings.rules).ruleset();
-    let phase = phase(kind);
-    let verdict = rule_sections::evaluate(&proxy.settings, set, at, |rules, cursor| {
+/// Evaluates one set of a proxy, from `at` on.
+fn evaluate(tx: &mut Transaction, proxy: &ProxyRef, set: SetOf, at: &mut RulePlace) -> Verdict {
+    rule_sections::evaluate(&proxy.settings, set, at, |rules, cursor| {
         accounting::prepare(tx, rules);
         let verdict = rules.evaluate(cursor.yielding(), &mut View::of(tx));
         send_hints(tx);
@@ -260,7 +253,19 @@ fn run(
             | Verdict::Suspend { need: Need::Bytes, .. } => Verdict::Continue,
             verdict => verdict,
         }
-    });
+    })
+}
+
+/// Runs one set of a proxy, from `at` on, and carries its verdict out.
+fn run(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    set: SetOf,
+    at: &mut RulePlace,
+) -> Result<StageOutcome, Failure> {
+    let kind = set(&proxy.settings.rules).ruleset();
+    let phase = phase(kind);
+    let verdict = evaluate(tx, proxy, set, at);
     match verdict {
         Verdict::Continue | Verdict::Close | Verdict::SwitchMode(_) | Verdict::SendRetry => {
             Ok(StageOutcome::Next)

@@ -1,7 +1,7 @@
 //! Clients of HTTP/1.1 whose requests go over HTTP/3, for tests that do not depend on the version.
 //!
-//! With `WEIR_TEST_VERSION=3`, [`Running::web`](super::Running::web) returns such a client. A file that
-//! `WEIR_TEST_BRIDGED` names gets the name of each test that has made one.
+//! With `WEIR_TEST_VERSION=3`, [`Running::web`](super::Running::web) returns such a client. A file
+//! that `WEIR_TEST_BRIDGED` names gets the name of each test that has made one.
 
 use super::h3_client::{H3Client, fields};
 use super::{Client, Message};

@@ -79,7 +79,8 @@ impl QuicSession {
     }
 
     /// Has tickets say that early data has no bound but the windows of the transport: every other
-    /// number is an error (RFC 9001 section 4.6.1). The first message sets one, the last makes them.
+    /// number is an error (RFC 9001 section 4.6.1). The first message sets one, the last makes
+    /// them.
     fn unbind_early_data(&mut self) -> Result<(), ErrorStack> {
         match self.ssl.as_mut().filter(|ssl| ssl.max_early_data() > 0) {
             Some(ssl) => ssl.set_max_early_data(u32::MAX),
