@@ -55,6 +55,7 @@ mod metrics;
 mod name_servers;
 mod observe;
 mod openings;
+mod over_http3;
 mod packaging;
 mod pairings;
 mod peers;

@@ -240,7 +240,12 @@ fn send_hints(tx: &mut Transaction) {
 }
 
 /// Evaluates one set of a proxy, from `at` on.
-fn evaluate(tx: &mut Transaction, proxy: &ProxyRef, set: SetOf, at: &mut RulePlace) -> Verdict {
+fn evaluate<'a>(
+    tx: &mut Transaction,
+    proxy: &'a ProxyRef,
+    set: SetOf,
+    at: &mut RulePlace,
+) -> Verdict<'a> {
     rule_sections::evaluate(&proxy.settings, set, at, |rules, cursor| {
         accounting::prepare(tx, rules);
         let verdict = rules.evaluate(cursor.yielding(), &mut View::of(tx));
