@@ -9,6 +9,7 @@ use engine::state::backend::trunk::Trunk;
 use engine::state::backend::trunk::place;
 use engine::state::worker::Worker;
 use observability::logging::log::{self, level};
+use observability::telemetry::trace::points as trace;
 use reactor::{Class, Tick, Wake};
 use std::rc::Rc;
 use transport::channel::Link;
@@ -35,6 +36,10 @@ async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
     if let Some(stats) = trunk.stats() {
         stats.open();
     }
+    let is_fcgi = trunk.session.look(StreamMux::is_fcgi);
+    if is_fcgi {
+        trace::application(&worker, &trunk, &trace::FCGI_OPENED);
+    }
     let mut pump = Pump::new(&trunk.session, Buf::empty(), worker.thread.tick());
     drive(&worker, &trunk, &mut pump, socket).await;
     worker.trunks.remove(&trunk);
@@ -43,6 +48,9 @@ async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
     drop(trunk.session.flush(socket));
     pump.close(&worker, socket).await;
     log_error_lines(&worker, &trunk);
+    if is_fcgi {
+        trace::application(&worker, &trunk, &trace::FCGI_CLOSED);
+    }
     if let Some(stats) = trunk.stats() {
         stats.close();
         stats.count(&trunk.session.act_for_driver(StreamMux::take_counters));
@@ -92,6 +100,7 @@ fn log_error_lines(worker: &Worker, trunk: &Trunk) {
     };
     let mut line = worker.take_scratch();
     while trunk.session.update(|mux| mux.take_error_line(&mut line)) {
+        trace::application(worker, trunk, &trace::FCGI_ERROR_LINE);
         log::send(worker, &application.logs, level::ERR, &line);
     }
     worker.give_scratch(line);

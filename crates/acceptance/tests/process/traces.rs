@@ -1,6 +1,6 @@
 //! Traces of the running program, as the runtime API starts and shows them.
 
-use crate::support::{Origin, Running, Setup, eventually};
+use crate::support::{Origin, Responder, Running, STDERR, Setup, eventually};
 use std::net::TcpListener;
 
 /// A frontend with two backends of one origin, `/b` going to the second.
@@ -209,6 +209,44 @@ fn streams_of_http_2_and_checks_are_traced() {
     lines(&weir, "health check started : be=a srv=s");
     let told = lines(&weir, "health check passed").join("\n");
     assert!(told.contains("health check passed : be=a srv=s - L4OK"), "{told}");
+}
+
+#[test]
+fn applications_of_fastcgi_are_traced() {
+    let app = Responder::new(|conn| {
+        while let Some(request) = conn.request() {
+            conn.send(STDERR, request.id, b"a fault\n");
+            conn.answer(&request, b"Content-Type: text/plain\r\n\r\nhello");
+        }
+    });
+    let weir = Setup::new(
+        "global\n    nbthread 1\n    stats socket <dir>/cli level admin\n\
+         defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+         timeout server 5s\n\
+         frontend web\n    bind <web>\n    default_backend app\n\
+         backend app\n    use-fcgi-app php\n    server s <app> proto fcgi pool-purge-delay 10ms\n\
+         fcgi-app php\n    docroot /\n",
+    )
+    .with("app", app.address())
+    .start();
+    assert!(weir.cli("trace fcgi event").contains("+ rx_stderr "), "all events are reported");
+    tell(&weir, &["trace fcgi sink buf0", "trace fcgi level state", "trace fcgi verbosity simple"]);
+    tell(&weir, &["trace fcgi start now", "trace h1 sink buf0", "trace h1 start now"]);
+    assert_eq!(weir.web().get("/one").text(), "hello");
+    let told = lines(&weir, "FCGI connection ended : be=app srv=s").join("\n");
+    for words in [
+        "|fcgi|3|trunk_driver.rs:",
+        "] FCGI connection begun : be=app srv=s",
+        "] FCGI request headers for the server : [B] fe=web be=app srv=s - conn=0.",
+        "- \"GET /one HTTP/1.1\"",
+        "] FCGI error output : be=app srv=s",
+        "] FCGI response headers received : [B] fe=web be=app srv=s",
+        "] FCGI response fully received : [B]",
+        "|h1|1|",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(!told.contains("H2"), "the client speaks HTTP/1, the server FastCGI: {told}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! exchange, never per piece.
 
 use super::{TraceEvent, emit, text};
+use engine::state::backend::trunk::Trunk;
 use engine::state::records::trace::place::{Key, TracePlace};
 use engine::state::records::trace::words::{Event, Level, Source};
 use engine::state::session::client::Client;
@@ -116,6 +117,7 @@ fn of_transaction(
         TraceLayer::Front if tx.client.protocol == Protocol::H3 => Source::H3,
         TraceLayer::Front => of(tx.client.mux.is_h1()),
         TraceLayer::Back => match &tx.server {
+            Some(server) if server.mux.takes_params() => Source::Fcgi,
             Some(server) => of(server.mux.is_h1()),
             None => return,
         },
@@ -189,6 +191,53 @@ fn of_a_client(client: &Client, point: &'static ClientPoint, at: &'static Locati
     let said = TraceEvent { source: point.source, event: point.event, level: point.level, at };
     emit(&client.worker, &said, &of_client(client), |style, out| {
         text::client(client, point.text, style, out);
+    });
+}
+
+/// A trace point of a connection to a FastCGI application.
+pub struct OfApplication {
+    event: Event,
+    level: Level,
+    text: &'static str,
+}
+
+/// The connection carries requests from now on.
+pub static FCGI_OPENED: OfApplication =
+    OfApplication { event: Event::Opened, level: Level::State, text: "FCGI connection begun" };
+/// The connection has ended.
+pub static FCGI_CLOSED: OfApplication =
+    OfApplication { event: Event::Closed, level: Level::State, text: "FCGI connection ended" };
+/// A line of error output.
+pub static FCGI_ERROR_LINE: OfApplication =
+    OfApplication { event: Event::ErrorOutput, level: Level::User, text: "FCGI error output" };
+
+/// Reports an event of a connection to an application.
+#[inline]
+#[track_caller]
+pub fn application(worker: &Worker, trunk: &Trunk, point: &'static OfApplication) {
+    if worker.shared.traces.any() {
+        of_application(worker, trunk, point, Location::caller());
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn of_application(
+    worker: &Worker,
+    trunk: &Trunk,
+    point: &'static OfApplication,
+    at: &'static Location<'static>,
+) {
+    let place = TracePlace {
+        thread: worker.thread.index,
+        backend: Some(trunk.backend.index),
+        slot: Some(trunk.server.slot()),
+        ..TracePlace::default()
+    };
+    let said = TraceEvent { source: Source::Fcgi, event: point.event, level: point.level, at };
+    let (backend, server) = (trunk.backend.name(), trunk.server.state.name());
+    emit(worker, &said, &place, |style, out| {
+        text::application((backend, &server), point.text, style, out);
     });
 }
 

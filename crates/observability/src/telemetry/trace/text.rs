@@ -26,6 +26,7 @@ pub(super) fn transaction(
         Source::H1 => out.push_str("H1 "),
         Source::H2 => out.push_str("H2 "),
         Source::H3 => out.push_str("H3 "),
+        Source::Fcgi => out.push_str("FCGI "),
         _ => {}
     }
     out.push_str(point.text);
@@ -132,6 +133,21 @@ pub(super) fn client(client: &Client, words: &str, style: Style, out: &mut Strin
     if verbosity >= Verbosity::Complete {
         put(out, format_args!("\n\treqs={}", client.requests));
     }
+}
+
+/// The line about a connection to an application, whose backend and server have these names.
+pub(super) fn application(
+    (backend, server): (&str, &str),
+    words: &str,
+    style: Style,
+    out: &mut String,
+) {
+    out.push_str(words);
+    if style.verbosity == Verbosity::Quiet {
+        return;
+    }
+    let (backend, server) = (style.anon.word(backend), style.anon.word(server));
+    put(out, format_args!(" : be={backend} srv={server}"));
 }
 
 /// The line about a health check.

@@ -17,13 +17,15 @@ pub enum Source {
     Quic,
     /// Messages over HTTP/3.
     H3,
+    /// Connections to FastCGI applications and their messages.
+    Fcgi,
 }
 
 /// An event, under one name for all sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Event {
-    /// A connection over HTTP/2 or QUIC has begun.
+    /// A connection over HTTP/2, QUIC or FastCGI has begun.
     Opened,
     /// The connection has ended.
     Closed,
@@ -55,6 +57,8 @@ pub enum Event {
     Passed,
     /// A check has failed.
     Failed,
+    /// Error output of an application was received.
+    ErrorOutput,
 }
 
 impl Event {
@@ -141,10 +145,32 @@ const H3: &[Named] = &[
     (Event::Error, "h3s_err", "error on H3 stream"),
 ];
 
+#[rustfmt::skip]
+const FCGI: &[Named] = &[
+    (Event::Opened, "fconn_new", "new FCGI connection"),
+    (Event::Closed, "fconn_end", "FCGI connection terminated"),
+    (Event::HeadSent, "tx_params", "transmission of FCGI parameters"),
+    (Event::DataSent, "tx_stding", "transmission of payload"),
+    (Event::EndSent, "tx_eoi", "transmission of the end of a message"),
+    (Event::HeadReceived, "rsp_headers", "receipt of the headers of a response"),
+    (Event::DataReceived, "rsp_body", "receipt of payload"),
+    (Event::EndReceived, "rsp_eom", "receipt of the end of a message"),
+    (Event::ErrorOutput, "rx_stderr", "receipt of error output"),
+    (Event::Error, "fstrm_err", "error on FCGI stream"),
+];
+
 impl Source {
     /// All sources, each at its own number.
-    pub const ALL: [Self; 7] =
-        [Self::H2, Self::H1, Self::Stream, Self::Check, Self::Session, Self::Quic, Self::H3];
+    pub const ALL: [Self; 8] = [
+        Self::H2,
+        Self::H1,
+        Self::Stream,
+        Self::Check,
+        Self::Session,
+        Self::Quic,
+        Self::H3,
+        Self::Fcgi,
+    ];
 
     /// The source of this name.
     pub fn find(name: &str) -> Option<Self> {
@@ -161,6 +187,7 @@ impl Source {
             Self::Session => "session",
             Self::Quic => "quic",
             Self::H3 => "h3",
+            Self::Fcgi => "fcgi",
         }
     }
 
@@ -174,6 +201,7 @@ impl Source {
             Self::Session => "Client session",
             Self::Quic => "QUIC transport",
             Self::H3 => "HTTP/3 transcoder",
+            Self::Fcgi => "FastCGI multiplexer",
         }
     }
 
@@ -187,6 +215,7 @@ impl Source {
             Self::Session => SESSION,
             Self::Quic => QUIC,
             Self::H3 => H3,
+            Self::Fcgi => FCGI,
         }
     }
 
@@ -205,11 +234,9 @@ impl Source {
             C::H2Stream => self == Self::H2,
             C::Stream => self == Self::Stream,
             C::Frontend | C::Listener | C::Session => self != Self::Check,
-            C::Connection => {
-                matches!(self, Self::H1 | Self::H2 | Self::Session | Self::Quic | Self::H3)
-            }
+            C::Connection => !matches!(self, Self::Stream | Self::Check),
             C::Backend | C::Server => {
-                matches!(self, Self::H1 | Self::H2 | Self::H3 | Self::Stream)
+                matches!(self, Self::H1 | Self::H2 | Self::H3 | Self::Fcgi | Self::Stream)
             }
         }
     }
