@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod peers;
+
 use std::time::Instant;
 
 /// The current time, for measurements.

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::files::{Files, Key};
+use super::peer::Protocol;
 use super::process::{self, Process};
-use super::scenarios::{DEFAULT, LOG_PORT, SCENARIOS, Scenario};
+use super::scenarios::{DEFAULT, LOG_PORT, SCENARIOS, SPOE, Scenario};
 use super::subjects::{self, Subject};
 use super::sums::median;
 use super::{load, origin};
@@ -36,6 +37,8 @@ type Medians = Vec<(String, Option<f64>)>;
 struct LoadFigures {
     /// CPU microseconds per request.
     cpu: f64,
+    /// How much of it a workload without the feature does not need, if there is one.
+    added: Option<f64>,
     /// Requests per second.
     rate: f64,
     p99: String,
@@ -60,18 +63,28 @@ pub(super) fn run(words: &[String]) -> Outcome {
         files.write_certificate("ec.pem", Key::P256)?;
     }
     let _origin = origin::start(&files, "origin", &origin::PORTS)?;
+    files.write("spoe.cfg", SPOE)?;
     let _sink = UdpSocket::bind(("127.0.0.1", LOG_PORT))
         .map_err(|error| failure::machine(format!("port {LOG_PORT}/udp: {error}")))?;
     let mut port = FIRST_PORT;
     let mut results = Vec::new();
     for scenario in scenarios {
+        let _peer = scenario.peer.map(Protocol::start).transpose()?;
+        let without = scenario.without.map(named).transpose()?;
         let mut runs: Vec<Vec<Outcome<LoadFigures>>> =
             subjects.iter().map(|_| Vec::new()).collect();
         for _ in 0..rounds {
             for (subject, runs) in subjects.iter().zip(&mut runs) {
                 let load = load_of(scenario, (port, seconds), h3.as_deref());
-                runs.push(measure(&files, subject, scenario, port, &load));
+                let mut run = measure(&files, subject, scenario, port, &load);
                 port += 1;
+                if let (Ok(run), Some(without)) = (&mut run, without) {
+                    let load = load_of(without, (port, seconds), h3.as_deref());
+                    let base = measure(&files, subject, without, port, &load)?;
+                    run.added = Some(run.cpu - base.cpu);
+                    port += 1;
+                }
+                runs.push(run);
             }
         }
         let names = subjects.iter().map(|subject| subject.name.as_str());
@@ -89,13 +102,7 @@ fn chosen(names: Option<&str>) -> Outcome<Vec<&'static Scenario>> {
     match names {
         None => Ok(SCENARIOS.iter().take(DEFAULT).collect()),
         Some("all") => Ok(SCENARIOS.iter().collect()),
-        Some(names) => names
-            .split(',')
-            .map(|name| {
-                let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
-                found.ok_or_else(|| failure::usage(format!("no scenario `{name}` (try --help)")))
-            })
-            .collect(),
+        Some(names) => names.split(',').map(named).collect(),
     }
 }
 
@@ -107,6 +114,11 @@ fn load_of(scenario: &Scenario, (port, seconds): (u16, u32), h3: Option<&Path>) 
         *first = program.display().to_string();
     }
     words
+}
+
+fn named(name: &str) -> Outcome<&'static Scenario> {
+    let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
+    found.ok_or_else(|| failure::usage(format!("no scenario `{name}` (try --help)")))
 }
 
 /// One run of one proxy.
@@ -141,6 +153,7 @@ fn measure(
     }
     Ok(LoadFigures {
         cpu: used * 1e6 / requests,
+        added: None,
         rate: requests / start.elapsed().as_secs_f64(),
         p99: counted.p99.clone(),
         resident: proxy.resident()? as f64 / 1024.0,
@@ -153,7 +166,7 @@ fn print<'a>(
     scenario: &str,
     results: impl Iterator<Item = (&'a str, Vec<Outcome<LoadFigures>>)>,
 ) -> Medians {
-    let mut base = None;
+    let (mut base, mut base_added) = (None, None);
     let mut medians = Vec::new();
     for (name, runs) in results {
         let good: Vec<&LoadFigures> = runs.iter().filter_map(|run| run.as_ref().ok()).collect();
@@ -171,6 +184,12 @@ fn print<'a>(
             "{scenario:14} {name:14} {cpu:9.2} us/req  ratio {ratio:5.2}  {rate:9.0} req/s  p99 {:>8}  rss {:.1} MB {}",
             last.p99, last.resident, last.note
         );
+        let added: Vec<f64> = good.iter().filter_map(|run| run.added).collect();
+        if !added.is_empty() {
+            let added = median(added);
+            let ratio = added / *base_added.get_or_insert(added);
+            println!("{scenario:14} {name:14} {added:9.2} us added, ratio {ratio:5.2}");
+        }
         medians.push((name.to_owned(), Some(cpu)));
     }
     medians

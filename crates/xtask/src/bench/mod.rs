@@ -18,6 +18,7 @@ mod large;
 mod load;
 mod origin;
 mod pace;
+mod peer;
 mod peers;
 pub(crate) mod process;
 mod scenarios;
@@ -99,8 +100,9 @@ as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone
 compare, LINE is one that only this subject has in its `global`, and without a BINARY it is the weir
 of this workspace: `'nohist=:tune.histograms off' 'nowhy=:tune.why off'`.
 
-  -s   h1-ka-64 h1-ka-256 h1-close h1-1m h1-rules (the default five), tls-ka-64 tls-handshake
-       h2c-10x100 h2tls-10x100 h3-10x100 h3-1m h3-handshake
+  -s   h1-ka-64 h1-ka-256 h1-close h1-1m h1-rules (the default five), tls-ka-64 tls-handshake tls-1m
+       comp-64k cache-1k cache-100k fcgi-echo spoe-ip h2c-10x100 h2tls-10x100 h3-10x100 h3-1m
+       h3-handshake. For spoe-ip the table also shows the CPU that the agent adds to h1-ka-64
   -d   seconds of load per run (compare: 5, large: 4, handshakes: 8, slow: 10, streams and abuse: 2,
        certificates: 5, kill and checks: 20, churn: 120)
   -e   seconds between two kills (20)

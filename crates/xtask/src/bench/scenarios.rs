@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::origin;
+use super::peer::Protocol;
 use crate::h3_load;
 use crate::tools::{self, Tool};
 
@@ -17,8 +18,14 @@ pub(super) struct Scenario {
     frontend: fn() -> String,
     /// Lines of the backend.
     backend: &'static str,
+    /// Its servers; `{1}` and `{2}` stand for the ports of the web servers.
+    servers: &'static str,
     /// Further sections.
     sections: &'static str,
+    /// The peer that the workload needs beside the web server; its port is `{peer}` in lines.
+    pub(super) peer: Option<Protocol>,
+    /// The workload without the feature that this one measures: the figure is what it adds.
+    pub(super) without: Option<&'static str>,
     /// The load generator's command; `{d}` stands for the seconds, `{p}` for the port.
     load: &'static [&'static str],
 }
@@ -61,19 +68,20 @@ impl Scenario {
     /// The proxy's configuration.
     pub(super) fn configuration(&self, name: &str, port: u16, files: &Path) -> String {
         let files = files.display().to_string();
-        let [one, two] = origin::PORTS;
+        let [one, two] = &origin::PORTS.map(|port| port.to_string());
+        let peer = self.peer.map_or_else(String::new, |peer| peer.port().to_string());
         format!(
             "global\n    nbthread 1\n    maxconn 4000\n    stats socket {files}/{name}.sock level admin\n    {}\n\
              defaults\n    mode http\n    timeout client 60s\n    timeout server 60s\n    timeout connect 5s\n    {}\n\
              frontend fe\n    bind 127.0.0.1:{port} {}\n    {}\n    default_backend be\n\
-             backend be\n    balance leastconn\n    http-reuse always\n    {}\n    \
-             server s1 127.0.0.1:{one}\n    server s2 127.0.0.1:{two}\n{}",
+             backend be\n    balance leastconn\n    http-reuse always\n    {}\n    {}\n{}",
             self.global,
             self.defaults,
             self.bind.replace("{w}", &files).replace("{p}", &port.to_string()),
-            (self.frontend)(),
+            (self.frontend)().replace("{w}", &files),
             self.backend,
-            self.sections,
+            self.servers.replace("{1}", one).replace("{2}", two).replace("{peer}", &peer),
+            self.sections.replace("{peer}", &peer),
         )
     }
 }
@@ -85,7 +93,10 @@ const PLAIN: Scenario = Scenario {
     bind: "",
     frontend: String::new,
     backend: "",
+    servers: "server s1 127.0.0.1:{1}\n    server s2 127.0.0.1:{2}",
     sections: "",
+    peer: None,
+    without: None,
     load: &[],
 };
 
@@ -99,6 +110,12 @@ const COMPRESSION: &str = "compression algo gzip\n    \
 const CACHE: &str = "http-request cache-use c\n    http-response cache-store c";
 const CACHE_SECTION: &str =
     "cache c\n    total-max-size 16\n    max-object-size 1000000\n    max-age 3600\n";
+
+/// The file of the engine in `spoe-ip`: one message with one argument, one variable back.
+pub(super) const SPOE: &str = "spoe-agent iprep\n    messages ip\n    option var-prefix iprep\n    \
+                               timeout hello 2s\n    timeout idle 60s\n    timeout processing 2s\n    \
+                               use-backend agents\n\
+                               spoe-message ip\n    args ip=src\n    event on-frontend-http-request\n";
 
 /// Every workload, the five of the default first.
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -179,6 +196,28 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "fcgi-echo",
+        backend: "use-fcgi-app app",
+        servers: "server s1 127.0.0.1:{peer} proto fcgi",
+        sections: "fcgi-app app\n    docroot /srv/app\n    index index.php\n",
+        peer: Some(Protocol::Fcgi),
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "http://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "spoe-ip",
+        frontend: || {
+            "filter spoe config {w}/spoe.cfg\n    \
+             http-request deny if { var(txn.iprep.ip_score) -m int gt 90 }"
+                .to_owned()
+        },
+        sections: "backend agents\n    mode tcp\n    server a 127.0.0.1:{peer}\n",
+        peer: Some(Protocol::Spop),
+        without: Some("h1-ka-64"),
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "http://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
         name: "h2c-10x100",
         bind: "proto h2",
         load: &["h2load", "-t1", "-c10", "-m100", "-D{d}", "http://127.0.0.1:{p}/"],
@@ -249,7 +288,10 @@ mod tests {
         for scenario in SCENARIOS {
             let text = scenario.configuration("x", 18001, Path::new("dir"));
             let load = scenario.load(18001, 5).join(" ");
-            assert!(!text.contains("{w}") && !load.contains('{'), "{}", scenario.name);
+            let open = ["{w}", "{1}", "{2}", "{peer}"].iter().any(|open| text.contains(open));
+            assert!(!open && !load.contains('{'), "{}", scenario.name);
+            let base = scenario.without;
+            assert!(base.is_none_or(|base| SCENARIOS.iter().any(|other| other.name == base)));
             assert!(text.contains("bind 127.0.0.1:18001") && load.contains(":18001/"));
             assert_eq!(SCENARIOS.iter().filter(|other| other.name == scenario.name).count(), 1);
         }
