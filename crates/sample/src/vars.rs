@@ -1,5 +1,6 @@
 //! Variables: names, scopes, stores and the conditions of `set-var`.
 
+use self::entries::Entries;
 use crate::value::Value;
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
@@ -7,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use stdx::RwLock;
 
+mod entries;
 mod limits;
 pub mod references;
 
@@ -138,42 +140,16 @@ pub enum VarState {
     Set,
 }
 
-#[derive(Debug, Clone)]
-struct Variable {
-    name: VarName,
-    value: Option<Value<'static>>,
-}
-
-/// The variables of one scope. Few by nature, so a scan over hashes beats a map and keeps its
-/// allocation when cleared. A store that never had a variable takes one machine word.
+/// The variables of one scope, which keeps its allocation when cleared. One that never had any
+/// takes a word.
 #[derive(Debug, Default)]
 pub struct VarStore(OnceCell<Rc<Store>>);
 
 #[derive(Debug, Default)]
 struct Store {
-    entries: RefCell<Vec<Variable>>,
+    entries: RefCell<Entries>,
     /// Where its variables count, when those of the whole process are limited.
     owner: OnceCell<Arc<SharedVars>>,
-}
-
-fn find<'e>(entries: &'e [Variable], name: &VarName) -> Option<&'e Variable> {
-    entries.iter().find(|entry| entry.name.hash == name.hash && entry.name.name == name.name)
-}
-
-fn store(entries: &mut Vec<Variable>, name: &VarName, value: Option<Value<'static>>) {
-    let found = entries.iter_mut().find(|e| e.name.hash == name.hash && e.name.name == name.name);
-    match found {
-        Some(entry) => entry.value = value,
-        None => entries.push(Variable { name: name.clone(), value }),
-    }
-}
-
-fn state(entries: &[Variable], name: &VarName) -> VarState {
-    match find(entries, name) {
-        None => VarState::Absent,
-        Some(Variable { value: None, .. }) => VarState::Unset,
-        Some(_) => VarState::Set,
-    }
 }
 
 impl VarStore {
@@ -202,17 +178,17 @@ impl VarStore {
 
     /// The value, if set. Text is shared, not copied.
     pub fn get(&self, name: &VarName) -> Option<Value<'static>> {
-        find(&self.known()?.entries.borrow(), name)?.value.clone()
+        self.known()?.entries.borrow().find(name)?.value.clone()
     }
 
     /// Whether the variable exists and is set.
     pub fn state(&self, name: &VarName) -> VarState {
-        self.known().map_or(VarState::Absent, |it| state(&it.entries.borrow(), name))
+        self.known().map_or(VarState::Absent, |it| it.entries.borrow().state(name))
     }
 
     /// Sets the variable, or unsets it while remembering that it existed.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
-        store(&mut self.place().entries.borrow_mut(), name, value);
+        self.place().entries.borrow_mut().store(name, value);
     }
 
     /// Forgets everything; called when the scope ends.
@@ -231,7 +207,7 @@ impl VarStore {
     /// The memory of one variable; 0 if it does not exist.
     fn size_of(&self, name: &VarName) -> usize {
         self.known().map_or(0, |it| {
-            find(&it.entries.borrow(), name).map_or(0, |entry| limits::size(entry.value.as_ref()))
+            it.entries.borrow().find(name).map_or(0, |entry| limits::size(entry.value.as_ref()))
         })
     }
 }
@@ -258,7 +234,7 @@ impl Drop for Store {
 /// one look-up.
 #[derive(Debug, Default)]
 pub struct SharedVars {
-    entries: RwLock<Vec<Variable>>,
+    entries: RwLock<Entries>,
     /// How much the variables of the process may take; set while nothing runs yet.
     pub limits: VarLimits,
     total: limits::Total,
@@ -267,14 +243,13 @@ pub struct SharedVars {
 impl SharedVars {
     /// The value, if set.
     pub fn get(&self, name: &VarName) -> Option<Value<'static>> {
-        let entries = self.entries.read();
-        find(&entries, name)?.value.clone()
+        self.entries.read().find(name)?.value.clone()
     }
 
     /// Whether the variable is set; it exists in any case, because what names it made it exist
     /// when that was parsed (manual section 7.3.1, `set-var`).
     pub fn state(&self, name: &VarName) -> VarState {
-        match state(&self.entries.read(), name) {
+        match self.entries.read().state(name) {
             VarState::Absent => VarState::Unset,
             known => known,
         }
@@ -283,13 +258,13 @@ impl SharedVars {
     /// Sets or unsets the variable; what there is no room for is unset.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
         let mut entries = self.entries.write();
-        let found = find(&entries, name).map(|entry| limits::size(entry.value.as_ref()));
+        let found = entries.find(name).map(|entry| limits::size(entry.value.as_ref()));
         let before = found.unwrap_or(0);
         if self.admits(before, limits::size(value.as_ref())) {
-            store(&mut entries, name, value);
+            entries.store(name, value);
         } else if found.is_some() {
             self.admits(before, limits::size(None));
-            store(&mut entries, name, None);
+            entries.store(name, None);
         }
     }
 }
