@@ -140,17 +140,21 @@ impl Date {
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7); meant for dates in UTC.
     pub fn write_http(&self, out: &mut Vec<u8>) {
-        let _ = write!(
-            out,
-            "{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
-            DAYS[self.weekday],
-            self.day,
-            MONTHS[self.month],
-            self.year,
-            self.hour,
-            self.minute,
-            self.second
-        );
+        out.extend_from_slice(DAYS[self.weekday].as_bytes());
+        out.extend_from_slice(b", ");
+        write_padded(out, self.day, 2);
+        out.push(b' ');
+        out.extend_from_slice(MONTHS[self.month].as_bytes());
+        out.push(b' ');
+        match u32::try_from(self.year) {
+            Ok(year) => write_padded(out, year, 4),
+            Err(_) => drop(write!(out, "{:04}", self.year)),
+        }
+        for (before, number) in [(b' ', self.hour), (b':', self.minute), (b':', self.second)] {
+            out.push(before);
+            write_padded(out, number, 2);
+        }
+        out.extend_from_slice(b" GMT");
     }
 
     /// ISO 8601 year and week.

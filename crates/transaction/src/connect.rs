@@ -398,7 +398,7 @@ pub(crate) fn encode_request(
     retry::restore_head(tx, again);
     name_server(tx, backend, server);
     if server.mux.takes_params() {
-        fcgi::send_params(tx, backend, &server.mux)?;
+        fcgi::send_params(tx, backend, &server.mux, server.socket().transport())?;
     }
     let space = &mut *tx.space;
     server.mux.raise_mode(connection_mode(tx.client.proxy.settings.connection_mode));

@@ -1,5 +1,6 @@
 //! Reads and writes messages on a [`crate::channel::Link`] in any protocol.
 
+use crate::socket::Transport;
 use crate::streams::Half;
 use htx::{Fields, Head, Method, Version};
 use mux::fcgi::ParamsError;
@@ -365,14 +366,20 @@ impl Machine {
         }
     }
 
-    /// Sends the parameters of a request.
+    /// Sends the parameters of a request with this method; `true`: it has no body, and ends with
+    /// them. They are written at once if the transport is given and nothing else waits for it.
     ///
     /// # Errors
     /// They exceed the limit.
-    pub fn send_params(&self, method: Method, params: &[u8]) -> Result<(), ParamsError> {
+    pub fn send_params(
+        &self,
+        request: (Method, bool),
+        params: &[u8],
+        transport: Option<&Transport>,
+    ) -> Result<(), ParamsError> {
         match self {
             Self::H1(_) => Ok(()),
-            Self::Stream(half) => half.send_params(method, params),
+            Self::Stream(half) => half.send_params(request, params, transport),
         }
     }
 

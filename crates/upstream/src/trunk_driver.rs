@@ -6,7 +6,6 @@
 use buf::Buf;
 use engine::io::stream_pump::{Pump, PumpOutcome};
 use engine::state::backend::trunk::Trunk;
-use engine::state::backend::trunk::place;
 use engine::state::worker::Worker;
 use observability::logging::log::{self, level};
 use observability::telemetry::trace::points as trace;
@@ -20,9 +19,7 @@ use transport::streams::StreamMux;
 pub fn serve(worker: &Rc<Worker>, trunk: &Rc<Trunk>, link: Link) {
     // It is set here alone, once.
     let _ = trunk.link.set(link);
-    let mut standing = worker.trunks.standing.borrow_mut();
-    standing.entry(place(&trunk.server)).or_default().push(trunk.clone());
-    drop(standing);
+    worker.trunks.add(trunk);
     let driver = run(worker.clone(), trunk.clone());
     let task = worker.thread.scheduler().spawn(Class::Normal, driver);
     trunk.session.set_driver(task);
@@ -36,12 +33,13 @@ async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
     if let Some(stats) = trunk.stats() {
         stats.open();
     }
-    let is_fcgi = trunk.session.look(StreamMux::is_fcgi);
+    let is_fcgi = trunk.session.inspect(StreamMux::is_fcgi);
     if is_fcgi {
         trace::application(&worker, &trunk, &trace::FCGI_OPENED);
     }
     let mut pump = Pump::new(&trunk.session, Buf::empty(), worker.thread.tick());
     drive(&worker, &trunk, &mut pump, socket).await;
+    trunk.stir();
     worker.trunks.remove(&trunk);
     // A server of HTTP/2 learns that nothing has failed (RFC 9113 section 6.8).
     trunk.session.act_for_driver(StreamMux::begin_shutdown);
@@ -59,7 +57,6 @@ async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
 
 async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Transport) {
     let thread = worker.thread.clone();
-    let mut lying = None;
     loop {
         let turn = pump.turn(worker, socket, |_| ());
         if let Some(stats) = trunk.stats() {
@@ -74,12 +71,7 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
             continue;
         }
         let idle = trunk.is_idle();
-        if !idle {
-            lying = None;
-        } else if lying.is_none() {
-            lying = trunk.begin_idle();
-        }
-        if idle && (lying.is_none() || !trunk.is_kept(worker)) {
+        if idle && (!trunk.lie_down() || !trunk.is_kept(worker)) {
             return;
         }
         let deadline = deadline(trunk, pump, idle);

@@ -8,7 +8,7 @@ use stdx::Key;
 
 use super::conn::{FcgiConn, RecordInput};
 use super::send::OUTPUT;
-use super::stream::{FcgiStream, RequestPhase};
+use super::stream::RequestPhase;
 use crate::{BodyStep, Eof, HeadStep, MessageError, Ready, StreamGone};
 use wire::fcgi::RecordType;
 
@@ -122,13 +122,13 @@ impl FcgiConn {
 
     /// Whether reading a request's answer would return something.
     pub fn is_readable(&self, key: Key) -> bool {
-        self.streams.get(key).is_none_or(FcgiStream::is_readable)
+        self.streams.get(key).is_none_or(|it| it.is_readable())
     }
 
     /// Whether the application reads no more of a request: it has ended the request, or has closed
     /// the connection.
     pub fn is_reset(&self, key: Key) -> bool {
-        self.streams.get(key).is_none_or(FcgiStream::is_reset)
+        self.streams.get(key).is_none_or(|it| it.is_reset())
     }
 
     /// Whether a request was cut off by the loss of its connection, so that it is unknown whether
@@ -144,7 +144,7 @@ impl FcgiConn {
 
     /// Whether the answer is complete and was read.
     pub fn has_received_all(&self, key: Key) -> bool {
-        self.streams.get(key).is_none_or(FcgiStream::is_read)
+        self.streams.get(key).is_none_or(|it| it.is_read())
     }
 
     /// Whether the parameters were sent.
@@ -164,7 +164,7 @@ impl FcgiConn {
 
     /// Payload still to come; `u64::MAX` if no length was announced.
     pub fn payload_left(&self, key: Key) -> u64 {
-        self.streams.get(key).map_or(0, FcgiStream::payload_left)
+        self.streams.get(key).map_or(0, |it| it.payload_left())
     }
 
     /// Reads the head of an answer, as [`FcgiConn::handle_head`], which fails if the connection

@@ -93,7 +93,7 @@ pub struct FcgiConn {
     /// Concurrent requests, at least 1.
     pub(super) limit: u16,
     pub(super) awaits_values: bool,
-    pub(super) streams: Slab<FcgiStream>,
+    pub(super) streams: Slab<Box<FcgiStream>>,
     /// Requests by id, from 1 on.
     pub(super) by_id: Vec<Key>,
     /// Index in `by_id` of the next request.
@@ -117,7 +117,8 @@ pub struct FcgiConn {
     /// Requests that wait for room in the output.
     pub(super) awaiting_room: Vec<Key>,
     woken: Vec<Key>,
-    spares: Vec<FcgiStream>,
+    #[allow(clippy::vec_box, reason = "streams move between this list and the slab")]
+    spares: Vec<Box<FcgiStream>>,
     /// No further request can use the connection.
     pub(super) is_draining: bool,
     pub(super) broken: Option<FcgiError>,
@@ -257,7 +258,7 @@ impl FcgiConn {
     /// Whether the application has refused the request without processing it, so that it can be
     /// repeated elsewhere.
     pub fn is_refused(&self, key: Key) -> bool {
-        self.streams.get(key).is_some_and(FcgiStream::is_refused)
+        self.streams.get(key).is_some_and(|it| it.is_refused())
     }
 
     /// Whether the application has sent more than the answer announced. The excess is dropped.

@@ -18,9 +18,6 @@ const HIDDEN: [HeaderId; 9] = [
 
 const PREFIX: &[u8] = b"HTTP_";
 
-/// The longest name of a request field that becomes a parameter, with its prefix.
-const MAX_NAME: usize = PREFIX.len() + wire::h1::MAX_NAME;
-
 /// A request that has no valid parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamsError {
@@ -195,19 +192,21 @@ struct Params<'a> {
 }
 
 impl Params<'_> {
-    fn put(&mut self, name: &[u8], parts: &[&[u8]]) {
+    /// Appends a parameter whose name is `prefix` and `name`.
+    fn put(&mut self, name: &[u8], prefix: &[u8], parts: &[&[u8]]) {
         let len = parts.iter().map(|part| part.len()).sum();
-        if self.is_full || self.out.len() + pairs::encoded_len(name.len(), len) > self.end {
+        let name_len = prefix.len() + name.len();
+        if self.is_full || self.out.len() + pairs::encoded_len(name_len, len) > self.end {
             self.is_full = true;
             return;
         }
-        self.is_full = !pairs::put(name, parts, self.out);
+        self.is_full = !pairs::put_parts([prefix, name], parts, self.out);
     }
 
     /// Appends a parameter unless `set-param` has one of this name.
     fn default(&mut self, name: &[u8], parts: &[&[u8]]) {
         if !listed(self.app.set).any(|(set, _)| set == name) {
-            self.put(name, parts);
+            self.put(name, b"", parts);
         }
     }
 
@@ -216,18 +215,21 @@ impl Params<'_> {
             if !self.passes(&field) {
                 continue;
             }
-            let mut name = [0; MAX_NAME];
-            let len = PREFIX.len() + field.name.len();
-            let Some(full) = name.get_mut(..len) else {
-                self.is_full = true;
+            let start = self.out.len();
+            self.put(field.name, PREFIX, &[field.value]);
+            if self.is_full {
                 return;
-            };
-            let (prefix, rest) = full.split_at_mut(PREFIX.len());
-            prefix.copy_from_slice(PREFIX);
-            for (to, &from) in rest.iter_mut().zip(field.name) {
-                *to = if from.is_ascii_alphanumeric() { from.to_ascii_uppercase() } else { b'_' };
             }
-            self.default(&name[..len], &[field.value]);
+            let name = self.out.len() - field.value.len() - PREFIX.len() - field.name.len();
+            let name = name..self.out.len() - field.value.len();
+            for byte in &mut self.out[name.clone()][PREFIX.len()..] {
+                let is_kept = byte.is_ascii_alphanumeric();
+                *byte = if is_kept { byte.to_ascii_uppercase() } else { b'_' };
+            }
+            let own = &self.out[name];
+            if listed(self.app.set).any(|(set, _)| set == own) {
+                self.out.truncate(start);
+            }
         }
     }
 
@@ -248,7 +250,7 @@ impl Params<'_> {
             self.default(b"AUTH_TYPE", &[scheme]);
         }
         for (name, value) in listed(self.app.set) {
-            self.put(name, &[value]);
+            self.put(name, b"", &[value]);
         }
         if let Some((_, user)) = facts.auth {
             self.default(b"REMOTE_USER", &[user]);

@@ -81,11 +81,19 @@ pub(super) struct FcgiStream {
 
 impl FcgiStream {
     /// A request with this id, in the memory of an earlier one.
-    pub(super) fn new(id: u16, spare: Option<Self>) -> Self {
+    pub(super) fn new(id: u16, spare: Option<Box<Self>>) -> Box<Self> {
+        let Some(mut stream) = spare else {
+            return Box::new(Self::with(id, Vec::new(), ErrorText::default()));
+        };
         let (mut buffer, mut stderr) =
-            spare.map_or_else(Default::default, |it| (it.buffer, it.stderr));
+            (std::mem::take(&mut stream.buffer), std::mem::take(&mut stream.stderr));
         buffer.clear();
         stderr.clear();
+        *stream = Self::with(id, buffer, stderr);
+        stream
+    }
+
+    fn with(id: u16, buffer: Vec<u8>, stderr: ErrorText) -> Self {
         Self {
             id,
             send: RequestPhase::Params,

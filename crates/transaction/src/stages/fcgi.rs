@@ -19,9 +19,10 @@ use sample::calendar::Date;
 use sample::fetch::auth::basic_user;
 use sample::{Answer, Facts, Hop, TlsFact, Value};
 use settings::BackendApp;
-use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::io::Write as _;
+use std::net::{IpAddr, SocketAddr};
 use transport::codec::Machine;
+use transport::socket::Transport;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 use wire::fcgi::pairs;
 
@@ -133,7 +134,7 @@ fn set_params(app: &FcgiApp, facts: &dyn Facts, value: &mut Vec<u8>, out: &mut V
     }
 }
 
-/// Sends the parameters as the head of the request.
+/// Sends the parameters as the head of the request, and its end if it has no body.
 ///
 /// # Errors
 /// They exceed the limit of the connection.
@@ -141,12 +142,14 @@ pub(crate) fn send_params(
     tx: &mut Transaction,
     backend: &LocalBackend,
     mux: &Machine,
+    transport: Option<&Transport>,
 ) -> Result<(), Failure> {
     if backend.back.settings.name_header.is_some() {
         // The request has a field for this server.
         encode_params(tx, backend)?;
     }
-    let sent = mux.send_params(tx.space.request.method_id(), &tx.notes.params);
+    let (method, ends) = (tx.space.request.method_id(), tx.request_body.is_empty());
+    let sent = mux.send_params((method, ends), &tx.notes.params, transport);
     sent.map_err(|_| Failure::error(500, Cause::Internal, Phase::Headers))
 }
 
@@ -163,53 +166,84 @@ pub(crate) fn add_date(worker: &Worker, head: &mut Head) {
 
 /// An address and its port as texts.
 struct Ends {
-    address: Text<46>,
-    port: Text<5>,
+    bytes: [u8; 56],
+    /// Bytes of the address, and of the port behind it.
+    lengths: [usize; 2],
 }
 
 impl Ends {
     fn of(socket: Option<SocketAddr>) -> Self {
-        let mut this = Self { address: Text::default(), port: Text::default() };
-        if let Some(socket) = socket {
-            // Both fit.
-            let _ = write!(this.address, "{}", socket.ip());
-            let _ = write!(this.port, "{}", socket.port());
-        }
+        let mut this = Self { bytes: [0; 56], lengths: [0; 2] };
+        let Some(socket) = socket else { return this };
+        let mut rest = &mut this.bytes[..];
+        let all = rest.len();
+        // Both fit: 45 bytes and 5.
+        let written = match socket.ip() {
+            IpAddr::V4(address) => write_octets(address.octets(), &mut rest),
+            IpAddr::V6(address) => write!(rest, "{address}"),
+        };
+        this.lengths[0] = if written.is_ok() { all - rest.len() } else { 0 };
+        let before = rest.len();
+        let written = rest.write_all(decimal(socket.port().into(), &mut [0; 5]));
+        this.lengths[1] = if written.is_ok() { before - rest.len() } else { 0 };
         this
     }
 
     fn address(&self) -> Option<&[u8]> {
-        self.address.filled()
+        let text = &self.bytes[..self.lengths[0]];
+        Some(text).filter(|text| !text.is_empty())
     }
 
     fn port(&self) -> Option<&[u8]> {
-        self.port.filled()
+        let text = &self.bytes[self.lengths[0]..][..self.lengths[1]];
+        Some(text).filter(|text| !text.is_empty())
     }
 }
 
-/// A short text on the stack.
-struct Text<const N: usize> {
-    bytes: [u8; N],
-    len: usize,
-}
-
-impl<const N: usize> Default for Text<N> {
-    fn default() -> Self {
-        Self { bytes: [0; N], len: 0 }
+fn write_octets(octets: [u8; 4], out: &mut &mut [u8]) -> std::io::Result<()> {
+    for (number, octet) in octets.into_iter().enumerate() {
+        if number > 0 {
+            out.write_all(b".")?;
+        }
+        out.write_all(decimal(octet.into(), &mut [0; 5]))?;
     }
+    Ok(())
 }
 
-impl<const N: usize> Text<N> {
-    fn filled(&self) -> Option<&[u8]> {
-        (self.len > 0).then(|| &self.bytes[..self.len])
+/// A number of at most five digits: formatting by the standard library takes several times as long.
+fn decimal(mut number: u32, digits: &mut [u8; 5]) -> &[u8] {
+    let mut at = digits.len();
+    while at > 0 {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
     }
+    &digits[at..]
 }
 
-impl<const N: usize> std::fmt::Write for Text<N> {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let room = self.bytes.get_mut(self.len..self.len + text.len()).ok_or(std::fmt::Error)?;
-        room.copy_from_slice(text.as_bytes());
-        self.len += text.len();
-        Ok(())
+#[cfg(test)]
+mod tests {
+    //! Texts of addresses.
+    use super::*;
+
+    #[test]
+    fn addresses_and_ports_are_texts() {
+        for (address, text, port) in [
+            ("127.0.0.1:80", "127.0.0.1", "80"),
+            ("255.255.255.255:65535", "255.255.255.255", "65535"),
+            ("1.20.0.9:0", "1.20.0.9", "0"),
+            ("[::1]:443", "::1", "443"),
+        ] {
+            let ends = Ends::of(address.parse().ok());
+            assert_eq!(ends.address(), Some(text.as_bytes()));
+            assert_eq!(ends.port(), Some(port.as_bytes()));
+        }
+        assert_eq!(Ends::of(None).address(), None);
+        assert_eq!(Ends::of(None).port(), None);
+        let longest = "[1111:2222:3333:4444:5555:6666:7777:8888]:65535".parse().ok();
+        assert_eq!(Ends::of(longest).port(), Some(&b"65535"[..]));
     }
 }

@@ -245,8 +245,23 @@ impl Half {
         self.session.inspect(StreamMux::is_fcgi)
     }
 
-    pub(crate) fn send_params(&self, method: Method, params: &[u8]) -> Result<(), ParamsError> {
-        self.session.act_for_stream(|mux| mux.send_params(self.key, method, params))
+    pub(crate) fn send_params(
+        &self,
+        (method, ends): (Method, bool),
+        params: &[u8],
+        transport: Option<&Transport>,
+    ) -> Result<(), ParamsError> {
+        let send = |mux: &mut StreamMux| {
+            mux.send_params(self.key, method, params)?;
+            if ends {
+                mux.encode_end(self.key, None);
+            }
+            Ok(())
+        };
+        match transport {
+            Some(transport) => self.session.act_at_once(transport, send),
+            None => self.session.act_for_stream(send),
+        }
     }
 
     pub(crate) fn encode_data(&self, len: u64) {

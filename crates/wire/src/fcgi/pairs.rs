@@ -20,13 +20,19 @@ pub fn encoded_len(name: usize, value: usize) -> usize {
 /// Appends a pair whose value is `parts`, concatenated. Returns whether name and value fit in their
 /// lengths; otherwise nothing is appended.
 pub fn put(name: &[u8], parts: &[&[u8]], out: &mut Vec<u8>) -> bool {
+    put_parts([name, b""], parts, out)
+}
+
+/// As [`put`], for a name of two parts.
+pub fn put_parts(name: [&[u8]; 2], parts: &[&[u8]], out: &mut Vec<u8>) -> bool {
+    let name_len = name[0].len() + name[1].len();
     let value = parts.iter().map(|part| part.len()).sum();
-    if name.len() > MAX_LEN || value > MAX_LEN {
+    if name_len > MAX_LEN || value > MAX_LEN {
         return false;
     }
-    put_len(name.len(), out);
+    put_len(name_len, out);
     put_len(value, out);
-    out.extend_from_slice(name);
+    name.iter().for_each(|part| out.extend_from_slice(part));
     parts.iter().for_each(|part| out.extend_from_slice(part));
     true
 }

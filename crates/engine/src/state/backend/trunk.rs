@@ -10,7 +10,7 @@ use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use transport::channel::Link;
 use transport::socket::Transport;
 use transport::streams::{Session, StreamCarrier, StreamMux};
@@ -41,6 +41,33 @@ pub struct Trunk {
     made: u64,
     /// When the last stream ended.
     pub idle_since: Cell<Tick>,
+    idle: Cell<IdleState>,
+    /// Those of the same server that rest, for protocols with a request at a time.
+    resting: OnceCell<Rc<Resting>>,
+    /// Whether it is among them.
+    is_listed: Cell<bool>,
+    me: Weak<Trunk>,
+}
+
+/// Connections to a server that have had no stream at some time since they were last used, the last
+/// one at the end.
+type Resting = RefCell<Vec<Weak<Trunk>>>;
+
+/// How a connection without streams is accounted for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IdleState {
+    /// It has streams, or its task has not noticed yet that it has none.
+    Busy,
+    /// It is one client's alone.
+    Private,
+    /// It is one of its server's idle connections.
+    Counted,
+}
+
+impl Drop for Trunk {
+    fn drop(&mut self) {
+        self.stir();
+    }
 }
 
 impl std::fmt::Debug for Trunk {
@@ -68,11 +95,32 @@ pub struct Asker {
 #[derive(Default)]
 pub struct Trunks {
     /// Open connections by server.
-    pub standing: RefCell<HashMap<ServerSlot, Vec<Rc<Trunk>>>>,
+    standing: RefCell<HashMap<ServerSlot, Standing>>,
     /// Connections that are being made, and the tasks that wait for each.
     coming: RefCell<BTreeMap<Coming, Vec<TaskId>>>,
     /// Connections that were begun so far.
     expected: Cell<u64>,
+}
+
+/// The open connections to a server.
+#[derive(Default)]
+struct Standing {
+    all: Vec<Rc<Trunk>>,
+    resting: Rc<Resting>,
+}
+
+impl Standing {
+    /// One that this client may use: of those that rest the last one, else any.
+    fn find(&self, asker: Asker) -> Option<Rc<Trunk>> {
+        let mut resting = self.resting.borrow_mut();
+        // Most of them suit any client, so few are looked at; those that do not stay in place.
+        let found = resting.iter().rposition(|it| it.upgrade().is_some_and(|it| it.serves(asker)));
+        if let Some(trunk) = found.and_then(|at| resting.remove(at).upgrade()) {
+            trunk.is_listed.set(false);
+            return Some(trunk);
+        }
+        self.all.iter().rev().find(|it| it.serves(asker)).cloned()
+    }
 }
 
 /// A connection that is being made and may become a trunk. The order makes neighbours of the
@@ -115,27 +163,6 @@ impl Drop for Hold<'_> {
     }
 }
 
-/// Guard that counts an idle connection for its server; `None` for a connection of one
-/// client alone.
-pub struct IdleGuard<'a>(Option<&'a LocalServer>);
-
-impl<'a> IdleGuard<'a> {
-    fn new(server: Option<&'a ServerRef>) -> Self {
-        if let Some(server) = server {
-            server.block().trunk_rests();
-        }
-        Self(server.map(|server| &**server))
-    }
-}
-
-impl Drop for IdleGuard<'_> {
-    fn drop(&mut self) {
-        if let Some(server) = self.0 {
-            server.block().trunk_stirs();
-        }
-    }
-}
-
 /// A server: the index of its backend, and its slot there.
 type ServerSlot = (usize, usize);
 
@@ -151,7 +178,7 @@ impl Trunk {
     ) -> Rc<Self> {
         let is_h2 = !machine.is_fcgi();
         let session = Session::new(&worker.thread, machine, SCHEME);
-        Rc::new(Self {
+        Rc::new_cyclic(|me| Self {
             session,
             is_h2,
             backend: backend.clone(),
@@ -163,6 +190,10 @@ impl Trunk {
             held: Cell::new(0),
             made: worker.thread.nanos(),
             idle_since: Cell::new(worker.thread.tick()),
+            idle: Cell::new(IdleState::Busy),
+            resting: OnceCell::new(),
+            is_listed: Cell::new(false),
+            me: me.clone(),
         })
     }
 
@@ -170,6 +201,7 @@ impl Trunk {
     pub fn open(&self, client: u64) -> Option<Key> {
         let key = self.session.act_for_stream(StreamMux::open)?;
         self.owner.set(client);
+        self.stir();
         Some(key)
     }
 
@@ -240,21 +272,41 @@ impl Trunk {
         !over && worker.idle.spares(number)
     }
 
-    /// Counts the connection, which has no streams, as idle; `None` if its server has enough idle
-    /// connections already.
-    pub fn begin_idle(&self) -> Option<IdleGuard<'_>> {
+    /// Counts the connection, which has no streams, as idle until it has one; `false` if its server
+    /// has enough idle connections already.
+    pub fn lie_down(&self) -> bool {
+        if self.idle.get() != IdleState::Busy {
+            return true;
+        }
         let server = &self.server;
         let shared = reuse_policy(&self.backend, server) != Reuse::Never;
         let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
         if shared && full {
-            return None;
+            return false;
         }
-        Some(IdleGuard::new(shared.then_some(server)))
+        if shared {
+            server.block().trunk_rests();
+        }
+        self.idle.set(if shared { IdleState::Counted } else { IdleState::Private });
+        true
+    }
+
+    /// The connection is not idle any more.
+    pub fn stir(&self) {
+        if self.idle.replace(IdleState::Busy) == IdleState::Counted {
+            self.server.block().trunk_stirs();
+        }
     }
 
     /// Records that a stream has ended.
     pub(crate) fn rest(&self) {
         self.idle_since.set(self.session.thread().tick());
+        // One connection carries most requests of HTTP/2, whether it rests or not.
+        let resting = self.resting.get().filter(|_| !self.is_h2 && self.is_idle());
+        let Some(resting) = resting else { return };
+        if !self.is_listed.replace(true) {
+            resting.borrow_mut().push(self.me.clone());
+        }
     }
 }
 
@@ -266,8 +318,16 @@ pub fn place(server: &LocalServer) -> ServerSlot {
 impl Trunks {
     /// A trunk that this client may use and that can open one more stream.
     pub fn find(&self, server: &LocalServer, asker: Asker) -> Option<Rc<Trunk>> {
-        let trunks = self.standing.borrow();
-        trunks.get(&place(server))?.iter().rev().find(|it| it.serves(asker)).cloned()
+        self.standing.borrow().get(&place(server))?.find(asker)
+    }
+
+    /// Puts an established connection into service.
+    pub fn add(&self, trunk: &Rc<Trunk>) {
+        let mut standing = self.standing.borrow_mut();
+        let place = standing.entry(place(&trunk.server)).or_default();
+        // It is set here alone, once.
+        let _ = trunk.resting.set(place.resting.clone());
+        place.all.push(trunk.clone());
     }
 
     /// Announces a connection that is being made and may become a trunk.
@@ -308,7 +368,7 @@ impl Trunks {
     /// Drops all trunks of a server as soon as their streams have ended.
     pub fn clear(&self, backend: usize, slot: usize) {
         if let Some(trunks) = self.standing.borrow_mut().remove(&(backend, slot)) {
-            trunks.iter().for_each(|trunk| trunk.session.act_for_stream(StreamMux::begin_shutdown));
+            trunks.all.iter().for_each(|trunk| trunk.session.act_for_stream(StreamMux::begin_shutdown));
         }
     }
 
@@ -316,19 +376,20 @@ impl Trunks {
     pub fn clear_all(&self) {
         let all = std::mem::take(&mut *self.standing.borrow_mut());
         all.into_values()
-            .flatten()
+            .flat_map(|it| it.all)
             .for_each(|trunk| trunk.session.act_for_stream(StreamMux::begin_shutdown));
     }
 
     /// Any trunk, if there is one.
     pub fn any(&self) -> Option<Rc<Trunk>> {
-        self.standing.borrow().values().flatten().next().cloned()
+        self.standing.borrow().values().flat_map(|it| &it.all).next().cloned()
     }
 
     /// Removes a connection.
     pub fn remove(&self, trunk: &Rc<Trunk>) {
-        if let Some(list) = self.standing.borrow_mut().get_mut(&place(&trunk.server)) {
-            list.retain(|it| !Rc::ptr_eq(it, trunk));
+        if let Some(place) = self.standing.borrow_mut().get_mut(&place(&trunk.server)) {
+            place.all.retain(|it| !Rc::ptr_eq(it, trunk));
+            place.resting.borrow_mut().retain(|it| !Weak::ptr_eq(it, &trunk.me));
         }
     }
 }
