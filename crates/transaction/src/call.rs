@@ -86,7 +86,9 @@ impl Call {
         let tx = self.tx.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         let server = tx.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         let greeting = tx.client.input.data();
-        let sent = server.socket().send(&[IoSlice::new(greeting), IoSlice::new(bytes)], false)?;
+        let parts = [IoSlice::new(greeting), IoSlice::new(bytes)];
+        let first = usize::from(greeting.is_empty());
+        let sent = server.socket().send(&parts[first..], false)?;
         let own = sent.min(greeting.len());
         tx.client.input.consume(own);
         tx.space.up.sent += sent as u64;

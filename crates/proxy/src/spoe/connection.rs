@@ -22,8 +22,14 @@ const FAREWELL_MS: u32 = 1_000;
 pub(super) async fn run(worker: Rc<Worker>, agent: Rc<SpoeAgentPool>, mut opening: Opening) {
     let Some(backend) = worker.backend_at(agent.filter.backend).cloned() else { return };
     let call = Call::new(&worker, &backend);
-    let mut session =
-        Session { worker, agent, call, input: Buf::empty(), seen: Tick::from_nanos(0) };
+    let mut session = Session {
+        worker,
+        agent,
+        call,
+        input: Buf::empty(),
+        seen: Tick::from_nanos(0),
+        waited: false,
+    };
     let mut machine = session.agent.machine();
     match session.greet(&mut machine).await {
         Ok(()) => {
@@ -51,6 +57,8 @@ struct Session {
     input: Buf,
     /// When bytes were last sent or received.
     seen: Tick,
+    /// Output has waited for one run of the task.
+    waited: bool,
 }
 
 /// The next event that a task waits for.
@@ -119,11 +127,13 @@ impl Session {
         }
     }
 
-    /// Sends and receives what can be now.
+    /// Receives what has come, else sends what there is. After input, the streams that are woken by
+    /// it and others submit payloads before this task runs again, and one call sends all of them:
+    /// each call may wake the agent, which costs more than the rest of an exchange.
     fn step(&mut self, connection: &Rc<SpoeConnection>) -> Result<Flow, Status> {
         self.call.go_on().map_err(|_| Status::Normal)?;
-        self.flush(&mut connection.machine.borrow_mut())?;
-        for _ in 0..READS {
+        let (mut received, mut reads) = (false, 0);
+        while reads < READS {
             let (before, ended) = (self.input.len(), self.read()?);
             let progress = self.input.len() > before;
             self.receive(connection)?;
@@ -132,12 +142,19 @@ impl Session {
                 return Err(Status::Io);
             }
             if !progress {
-                self.agent.dispatch(connection);
-                self.flush(&mut connection.machine.borrow_mut())?;
-                return Ok(Flow::Done);
+                break;
             }
+            (received, reads) = (true, reads + 1);
         }
-        Ok(Flow::More)
+        self.agent.dispatch(connection);
+        // Input that goes on without a pause must not hold the output back.
+        let waits = received && !std::mem::replace(&mut self.waited, received);
+        if waits {
+            return Ok(Flow::More);
+        }
+        self.flush(&mut connection.machine.borrow_mut())?;
+        self.waited = false;
+        Ok(if reads == READS { Flow::More } else { Flow::Done })
     }
 
     /// Handles all complete frames.

@@ -259,7 +259,7 @@ fn harmless_oddities_of_an_agent_change_nothing() {
         ),
         ("an empty ACK", |_, id, _| Some(frame(FrameKind::Ack, FIN, id, b"")), ""),
         (
-            "a hundred thousand actions",
+            "as many actions as fit",
             |_, id, _| {
                 let mut payload = Vec::new();
                 for n in 0..1_500u32 {
@@ -349,6 +349,70 @@ fn an_abandoned_payload_does_not_hold_up_the_next_one() {
     assert_eq!(ask(&world, address), "score=_err=1");
     assert_eq!(ask(&world, address), "score=7_err=");
     assert_eq!(origin.served(), 1);
+}
+
+#[test]
+fn answers_that_are_late_or_out_of_order_reach_their_own_streams() {
+    let first = std::sync::Mutex::new(None);
+    // The first payload is answered after its stream is gone, in front of the second one's answer.
+    let origin = scripted(hello(16_380, "pipelining"), move |number, id, _| {
+        let mut first = first.lock().unwrap();
+        if number == 1 {
+            *first = Some(id);
+            return Some(Vec::new());
+        }
+        let late = first.take().map_or_else(Vec::new, |late| score(late, 99));
+        Some([late, score(id, 7)].concat())
+    });
+    let (proxies, address) = proxies(agent(), "path", origin.address);
+    let world = World::new(proxies);
+    assert_eq!(ask(&world, address), "score=_err=1");
+    assert_eq!(ask(&world, address), "score=7_err=");
+    assert_eq!(ask(&world, address), "score=7_err=");
+    assert_eq!(origin.served(), 1, "a late answer is no error of the connection");
+}
+
+#[test]
+fn an_end_inside_a_frame_fails_what_waits_and_nothing_else() {
+    let origin = scripted(hello(16_380, "pipelining"), |number, id, _| {
+        let whole = score(id, 7);
+        match number {
+            1 => Some(whole),
+            // Half a frame, and the next payload ends the connection.
+            2 => Some(whole[..whole.len() / 2].to_vec()),
+            _ => None,
+        }
+    });
+    let (proxies, address) = proxies(agent(), "path", origin.address);
+    let world = World::new(proxies);
+    assert_eq!(ask(&world, address), "score=7_err=");
+    assert_eq!(ask(&world, address), "score=_err=1", "the rest of the frame never comes");
+    assert_eq!(ask(&world, address), "score=_err=257", "the connection ends inside the frame");
+    assert_eq!(ask(&world, address), "score=7_err=", "the next connection works");
+}
+
+#[test]
+fn an_agent_may_set_a_hundred_thousand_variables() {
+    let origin = scripted(hello(16_380, ""), |number, id, _| {
+        let mut payload = Vec::new();
+        for variable in 0..1_200 {
+            // Of the process, where they stay.
+            payload.extend_from_slice(&[1, 3, 0]);
+            spop::data::put_string(format!("v{number}_{variable}").as_bytes(), &mut payload);
+            Data::Bool(true).put(&mut payload);
+        }
+        payload.extend_from_slice(&[1, 3, 2]);
+        spop::data::put_string(b"score", &mut payload);
+        Data::Int32(7).put(&mut payload);
+        Some(frame(FrameKind::Ack, FIN, id, &payload))
+    });
+    let variables = SpoeVariables { prefix: "p".into(), any: true, ..Default::default() };
+    let (proxies, address) = proxies(SpoeAgent { variables, ..agent() }, "path", origin.address);
+    let world = World::new(proxies);
+    for _ in 0..84 {
+        // Beyond the time for one, the answer would be an error.
+        assert_eq!(ask(&world, address), "score=7_err=");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use reactor::TaskId;
 use spop::FrameId;
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// The end of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +46,30 @@ struct Payload {
     sent: Option<u64>,
 }
 
+/// A hash of numbers that this process gives out, so that no peer chooses those in the table.
+#[derive(Debug, Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The odd number nearest to 2^64 divided by the golden ratio spreads sequences.
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
 /// All payloads of an agent. Streams remove theirs, so there are no more than streams that wait.
 #[derive(Debug, Default)]
 pub(super) struct Payloads {
-    all: HashMap<FrameId, Payload>,
-    /// Payloads that wait for a connection; some of their streams may have ended meanwhile.
+    all: HashMap<FrameId, Payload, BuildHasherDefault<IdHasher>>,
+    /// Those that wait for a connection, and some that have left meanwhile.
     queue: VecDeque<(FrameId, Vec<u8>)>,
     /// How many of the queue wait.
     queued: usize,
