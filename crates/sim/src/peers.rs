@@ -120,7 +120,9 @@ pub struct Tally {
     pub doubled: u64,
     /// Requests that origins have read and not answered yet.
     pub under_way: u64,
-    /// The greatest number of these at a time.
+    /// Requests of FastCGI whose numbers were in use when their connections ended.
+    pub numbers_in_use: u64,
+    /// The greatest number of requests under way at a time.
     pub busiest: u64,
     /// Requests with a fault of their origin, by number.
     pub spoilt: BTreeMap<u64, PeerFault>,

@@ -111,7 +111,10 @@ struct FcgiConnection {
 impl FcgiConnection {
     fn leave(&mut self, net: &mut Net, me: ActorId, reset: bool) {
         let waiting = self.requests.values().filter(|it| it.ended && !it.answered).count();
-        self.tally.borrow_mut().under_way -= waiting as u64;
+        let mut tally = self.tally.borrow_mut();
+        tally.under_way -= waiting as u64;
+        tally.numbers_in_use += self.requests.len() as u64;
+        drop(tally);
         if let Some(channel) = self.channel.take() {
             channel.close(net, reset);
         }

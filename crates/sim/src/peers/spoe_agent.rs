@@ -8,7 +8,7 @@ use crate::net::Net;
 use crate::net::actor::{Actor, ActorId, Signal};
 use reactor::Address;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Frame types (SPOE.txt, section 3.2).
@@ -134,6 +134,7 @@ impl Actor for SpoeAgent {
                     agreed: None,
                     parts: BTreeMap::new(),
                     waiting: BTreeMap::new(),
+                    seen: BTreeSet::new(),
                     count: 0,
                     leaves: false,
                 };
@@ -161,6 +162,8 @@ struct AgentConnection {
     parts: BTreeMap<PayloadId, Vec<u8>>,
     /// Payloads to be answered, by number, with the value of the answer.
     waiting: BTreeMap<u64, (PayloadId, Vec<u8>)>,
+    /// All payloads so far: a number is used once.
+    seen: BTreeSet<PayloadId>,
     count: u64,
     /// The connection ends when everything is written.
     leaves: bool,
@@ -280,6 +283,9 @@ impl AgentConnection {
             return self.plan.fragmentation.then_some(());
         }
         let whole = self.parts.remove(&id)?;
+        if !self.seen.insert(id) {
+            return None;
+        }
         let mut tally = self.tally.borrow_mut();
         tally.payloads += 1;
         tally.fragmented += u64::from(kind == UNSET);
