@@ -8,6 +8,7 @@ use std::io::Write as _;
 
 mod answers;
 mod checks;
+mod compared;
 mod connections;
 mod interpreters;
 mod parameters;

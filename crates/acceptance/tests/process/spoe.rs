@@ -488,3 +488,70 @@ fn rules_about_content_send_groups_in_both_directions() {
     assert_eq!(seen.first().map(String::as_str), Some("asked"));
     assert!(seen.iter().any(|name| name == "answered"), "{seen:?}");
 }
+
+#[test]
+fn every_request_of_many_clients_gets_its_answer() {
+    let (agent, log) = (agent(|_| Some(set_var("a", "set"))), LogReceiver::new());
+    let file = "    timeout processing 20s\n    option dontlog-normal\n";
+    let weir = answer_with("%[var(txn.p.err)] %[var(txn.p.a)]", file, &agent, &log);
+    std::thread::scope(|scope| {
+        for _ in 0..50 {
+            scope.spawn(|| {
+                let mut client = weir.web();
+                for _ in 0..20 {
+                    assert_eq!(client.get("/").header("x-said"), Some("said  set"));
+                }
+            });
+        }
+    });
+    assert_eq!(weir.stat("agents", "a", "econ"), "0");
+}
+
+#[test]
+fn an_agent_that_stops_costs_each_request_its_processing_time_at_most() {
+    let stopped = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stops = stopped.clone();
+    let agent = Origin::new(move |mut peer| {
+        while let Some((kind, ids, _)) = read_frame(&mut peer.client) {
+            match kind {
+                1 => peer.send(hello("pipelining")),
+                _ if stops.load(std::sync::atomic::Ordering::Relaxed) => {}
+                _ => peer.send(frame(103, &ids, &set_var("a", "set"))),
+            }
+        }
+    });
+    let log = LogReceiver::new();
+    let file = "    timeout processing 200ms\n";
+    let weir = answer_with("%[var(txn.p.err)] %[var(txn.p.a)]", file, &agent, &log);
+    assert_eq!(weir.web().get("/").header("x-said"), Some("said  set"));
+    stopped.store(true, std::sync::atomic::Ordering::Relaxed);
+    // The two events of a request: the second is not sent after the error of the first.
+    std::thread::scope(|scope| {
+        for _ in 0..30 {
+            scope.spawn(|| {
+                let before = std::time::Instant::now();
+                assert_eq!(weir.web().get("/").header("x-said"), Some("said 1"));
+                let took = before.elapsed();
+                assert!(took.as_millis() >= 195, "{took:?}");
+                assert!(took.as_millis() < 2_000, "{took:?}: the machine may be busy");
+            });
+        }
+    });
+    stopped.store(false, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(weir.web().get("/").header("x-said"), Some("said  set"), "it works again");
+}
+
+#[test]
+fn maxconnrate_limits_the_connections_that_an_engine_opens() {
+    // Each payload ends its connection, so that each request needs a new one.
+    let (agent, log) = (agent(|_| None), LogReceiver::new());
+    let file = "    maxconnrate 1\n    timeout processing 100ms\n";
+    let weir = answer_with("%[var(txn.p.err)]", file, &agent, &log);
+    let mut said = Vec::new();
+    eventually("a request that gets no connection", || {
+        said.push(weir.web().get("/").header("x-said").map(str::to_owned));
+        (said.last()?.as_deref() == Some("said 1")).then_some(())
+    });
+    assert_eq!(said[0].as_deref(), Some("said 257"), "the first one gets a connection");
+    assert!(agent.connections() < said.len(), "{said:?}");
+}

@@ -30,7 +30,7 @@ pub(crate) use log::{LogReceiver, shape};
 pub(crate) use message::{Message, reply};
 pub(crate) use origin::{Origin, Peer, serve_forever};
 pub(crate) use program::{Running, Setup, is_built_on, program, run, stat_of};
-pub(crate) use responder::{AppConn, Responder, STDERR, STDOUT, end, record};
+pub(crate) use responder::{AppConn, AppRequest, Responder, STDERR, STDOUT, end, record};
 pub(crate) use secure::{Identity, Secure};
 pub(crate) use talker::{Heard, Talker};
 
