@@ -1,6 +1,6 @@
 //! Variables: names, scopes, stores and the conditions of `set-var`.
 
-use self::entries::Entries;
+use self::entries::{Entries, Variable};
 use crate::value::Value;
 use std::cell::{OnceCell, RefCell};
 use std::fmt;

@@ -49,18 +49,9 @@ fn applications_answer_every_request_once() {
             |plan: ClientPlan| ClientPlan { abandon: 0, close: 0, pipeline: 4, ..plan.wild() };
         lab.clients(6, 20, steady);
         lab.h2_clients(6, 20, steady);
-        lab.until_finished();
-        lab.until_quiet();
-        lab.assert_nothing_lost(seed);
-        assert_each_ended_once(&lab, seed);
-        let bad: Vec<_> = lab.lines().iter().filter(|line| !line.is_fine()).cloned().collect();
-        assert!(bad.is_empty(), "seed {seed}: {bad:#?}");
-        assert_eq!(lab.tally.borrow().answered, 240, "seed {seed}");
-        assert_eq!(lab.lines().len() as u64, lab.front_sum(Metric::Requests), "seed {seed}");
+        lab.finish_without_failures(seed, 240);
         // Every connection has ended by now.
         assert_eq!(lab.tally.borrow().numbers_in_use, 0, "seed {seed}");
-        lab.assert_at_rest();
-        lab.stop();
     }
 }
 

@@ -12,7 +12,7 @@ const SCANNED: usize = 32;
 /// A variable that has been set at some time.
 #[derive(Debug, Clone)]
 pub(super) struct Variable {
-    name: VarName,
+    pub(super) name: VarName,
     pub(super) value: Option<Value<'static>>,
 }
 

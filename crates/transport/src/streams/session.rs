@@ -90,13 +90,13 @@ impl Session {
         transport: &Transport,
         how: impl FnOnce(&mut StreamMux) -> T,
     ) -> T {
-        if self.nudged.get() || !self.look(|mux| mux.output().is_empty() && mux.takes_input()) {
-            return self.act(how);
+        if self.nudged.get() || !self.inspect(|mux| mux.output().is_empty() && mux.takes_input()) {
+            return self.act_for_stream(how);
         }
-        let result = self.ask(how);
+        let result = self.update(how);
         // The driver writes the rest, or finds the error.
         if !matches!(self.flush(transport), Ok(true)) {
-            self.nudge();
+            self.wake_driver();
         }
         result
     }

@@ -368,7 +368,10 @@ impl Trunks {
     /// Drops all trunks of a server as soon as their streams have ended.
     pub fn clear(&self, backend: usize, slot: usize) {
         if let Some(trunks) = self.standing.borrow_mut().remove(&(backend, slot)) {
-            trunks.all.iter().for_each(|trunk| trunk.session.act_for_stream(StreamMux::begin_shutdown));
+            trunks
+                .all
+                .iter()
+                .for_each(|trunk| trunk.session.act_for_stream(StreamMux::begin_shutdown));
         }
     }
 
