@@ -1,7 +1,9 @@
 //! `filter spoe`: agents set variables, events come in their order, and what goes wrong has its
 //! error, its log line and its message.
 
-use crate::support::{Client, Directory, LogReceiver, Origin, Running, Setup, eventually, run};
+use crate::support::{
+    Client, Directory, LogReceiver, Moment, Origin, Running, Setup, eventually, run,
+};
 
 /// A string with its length, which is below 240.
 fn text(bytes: &str) -> Vec<u8> {
@@ -529,7 +531,7 @@ fn an_agent_that_stops_costs_each_request_its_processing_time_at_most() {
     std::thread::scope(|scope| {
         for _ in 0..30 {
             scope.spawn(|| {
-                let before = std::time::Instant::now();
+                let before = Moment::now();
                 assert_eq!(weir.web().get("/").header("x-said"), Some("said 1"));
                 let took = before.elapsed();
                 assert!(took.as_millis() >= 195, "{took:?}");
