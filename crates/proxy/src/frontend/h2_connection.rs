@@ -97,7 +97,8 @@ impl Driver {
                 PumpOutcome::More => thread.scheduler().yield_as(Class::Bulk).await,
                 PumpOutcome::Waits => {
                     self.note_announcement(thread.tick());
-                    if self.is_idle() && worker.shared.memory.closes_idle() {
+                    let since = self.front.idle_since.get();
+                    if self.is_idle() && worker.shared.memory.closes_idle(since, thread.tick()) {
                         expire(&self.front.session, Expiry::Retired);
                         continue;
                     }
@@ -167,7 +168,9 @@ pub(crate) fn retirement(
     if !open {
         return None;
     }
-    let stop = front.last_moment(idle).map(|at| (at, Expiry::Retired));
+    let memory = &front.client.worker.shared.memory;
+    let limit = memory.idle_limit(front.idle_since.get()).filter(|_| idle && streams > 0);
+    let stop = Tick::earlier(front.last_moment(idle), limit).map(|at| (at, Expiry::Retired));
     let silence = if idle { end_of_silence(front, streams) } else { None };
     earlier(stop, silence)
 }

@@ -295,7 +295,8 @@ impl QuicDriver {
         let idle = self.entry.requests.get() > 0
             && session
                 .inspect(|mux| mux.streams() == 0 && mux.is_open() && !mux.announces_shutdown());
-        let closes = idle && self.host.worker.shared.memory.closes_idle();
+        let since = front.idle_since.get();
+        let closes = idle && self.host.worker.shared.memory.closes_idle(since, now);
         if let Some(reason) = due.or(closes.then_some(Expiry::Retired)) {
             h2_connection::expire(&session, reason);
         }

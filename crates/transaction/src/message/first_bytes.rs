@@ -42,16 +42,19 @@ pub async fn first_bytes(client: &mut Client) -> Arrival {
         if last.is_some_and(|last| last.is_due(thread.tick())) {
             return Arrival::Closed;
         }
-        if client.requests > 0 && client.worker.shared.memory.closes_idle() {
+        let memory = &client.worker.shared.memory;
+        let since = Tick::from_nanos(client.since);
+        if client.requests > 0 && memory.closes_idle(since, thread.tick()) {
             return Arrival::Closed;
         }
+        let limit = memory.idle_limit(since).filter(|_| client.requests > 0);
         client.socket.want_read();
         if client.requests == 0 && client.session().is_some() {
             // The handshake was heavy work; the first request behind it gives way to connections
             // that are older.
             thread.scheduler().next_wake_as_bulk();
         }
-        thread.scheduler().wait(Tick::earlier(deadline, last)).await;
+        thread.scheduler().wait(Tick::earlier(limit, Tick::earlier(deadline, last))).await;
         prefetch::prefetch(client);
     }
 }

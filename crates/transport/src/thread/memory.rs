@@ -13,6 +13,7 @@ use std::sync::atomic::{
     AtomicU8, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use stdx::Tick;
 
 /// How often memory is measured, in milliseconds.
 pub const PERIOD_MS: u32 = 20;
@@ -35,6 +36,11 @@ const STREAM: u64 = 20 << 10;
 
 /// Bytes of payload that a task may keep although memory is short, as a request with a small body.
 pub const SMALL: usize = 16 << 10;
+
+/// How long a client may be idle while memory is short, in milliseconds. A client that sends one
+/// request after another keeps its connection: a new one costs it round trips, and a handshake costs
+/// more memory than the idle connection holds.
+pub const SHORT_IDLE_MS: u32 = 100;
 
 /// Whether a task may keep more payload in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,9 +195,14 @@ impl Memory {
         ends
     }
 
-    /// Whether a connection without a request must close now, which is counted.
-    pub fn closes_idle(&self) -> bool {
-        let closes = self.level() == Level::Short;
+    /// The moment at which a client that is idle since `since` closes; `None` unless memory is short.
+    pub fn idle_limit(&self, since: Tick) -> Option<Tick> {
+        (self.level() == Level::Short).then(|| since.plus_ms(SHORT_IDLE_MS))
+    }
+
+    /// Whether a client that is idle since `since` must close now, which is counted.
+    pub fn closes_idle(&self, since: Tick, now: Tick) -> bool {
+        let closes = self.idle_limit(since).is_some_and(|limit| limit.is_due(now));
         if closes {
             self.refused.idle.fetch_add(1, Relaxed);
         }
@@ -312,6 +323,20 @@ mod tests {
         assert_eq!(memory.period(false), PERIOD_MS);
         memory.look(budget, (1_100, 0), 1);
         assert_eq!(memory.period(false), QUIET_MS);
+    }
+
+    #[test]
+    fn clients_that_send_their_next_request_soon_stay_while_memory_is_short() {
+        let budget = Budget { limit: 2_000, base: 1_000, measure: || 0 };
+        let (memory, since) = (Memory::new(Some(budget)), Tick::from_nanos(1_000_000_000));
+        let late = since.plus_ms(10 * SHORT_IDLE_MS);
+        assert_eq!(memory.idle_limit(since), None);
+        assert!(!memory.closes_idle(since, late), "memory is plentiful");
+        memory.look(budget, (1_950, 0), 1);
+        assert_eq!(memory.idle_limit(since), Some(since.plus_ms(SHORT_IDLE_MS)));
+        assert!(!memory.closes_idle(since, since.plus_ms(SHORT_IDLE_MS - 1)));
+        assert!(memory.closes_idle(since, since.plus_ms(SHORT_IDLE_MS)));
+        assert_eq!(memory.refused.idle.load(Relaxed), 1);
     }
 
     #[test]
