@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::files::{Files, Key};
 use super::peer::Protocol;
 use super::process::{self, Process};
-use super::scenarios::{DEFAULT, LOG_PORT, SCENARIOS, SPOE, Scenario};
+use super::scenarios::{self, DEFAULT, LOG_PORT, SCENARIOS, SPOE, Scenario};
 use super::subjects::{self, Subject};
 use super::sums::median;
 use super::{load, origin};
@@ -59,6 +59,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let h3 =
         scenarios.iter().any(|scenario| scenario.is_h3()).then(h3_load::program).transpose()?;
     let files = Files::new("compare")?;
+    files.write(scenarios::SCRIPT_FILE, scenarios::SCRIPT)?;
     if scenarios.iter().any(|scenario| scenario.is_tls()) {
         files.write_certificate("ec.pem", Key::P256)?;
     }

@@ -10,6 +10,7 @@ use crate::tools::{self, Tool};
 /// One workload.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
+    /// Lines of `global`; `{w}` stands for the directory of files.
     global: &'static str,
     defaults: &'static str,
     /// Options of the `bind` line; `{w}` stands for the directory of files, `{p}` for the port.
@@ -75,7 +76,7 @@ impl Scenario {
              defaults\n    mode http\n    timeout client 60s\n    timeout server 60s\n    timeout connect 5s\n    {}\n\
              frontend fe\n    bind 127.0.0.1:{port} {}\n    {}\n    default_backend be\n\
              backend be\n    balance leastconn\n    http-reuse always\n    {}\n    {}\n{}",
-            self.global,
+            self.global.replace("{w}", &files),
             self.defaults,
             self.bind.replace("{w}", &files).replace("{p}", &port.to_string()),
             (self.frontend)().replace("{w}", &files),
@@ -116,6 +117,31 @@ pub(super) const SPOE: &str = "spoe-agent iprep\n    messages ip\n    option var
                                timeout hello 2s\n    timeout idle 60s\n    timeout processing 2s\n    \
                                use-backend agents\n\
                                spoe-message ip\n    args ip=src\n    event on-frontend-http-request\n";
+
+/// The script of the workloads with Lua, which is [`SCRIPT_FILE`] in the directory of files.
+pub(super) const SCRIPT: &str = "\
+    core.register_action('mark', {'http-req'}, function(txn)
+        txn.http:req_set_header('x-mark', 'seen')
+    end)
+    core.register_fetches('agent', function(txn) return txn.sf:req_fhdr('user-agent') end)
+    local page = string.rep('0123456789abcde\\n', 64)
+    core.register_service('page', 'http', function(applet)
+        applet:set_status(200)
+        applet:add_header('content-type', 'text/plain')
+        applet:add_header('content-length', 1024)
+        applet:start_response()
+        applet:send(page)
+    end)
+";
+/// The name of that file.
+pub(super) const SCRIPT_FILE: &str = "bench.lua";
+
+/// A workload with the script and one rule that uses it.
+const LUA: Scenario = Scenario {
+    global: "lua-load-per-thread {w}/bench.lua",
+    load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "http://127.0.0.1:{p}/"],
+    ..PLAIN
+};
 
 /// Every workload, the five of the default first.
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -246,6 +272,18 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         bind: QUIC,
         load: &[h3_load::NAME, "-c64", "-D{d}", "--handshakes", "https://127.0.0.1:{p}/"],
         ..PLAIN
+    },
+    // The cost of the script is the difference from `h1-ka-64`.
+    Scenario { name: "lua-action", frontend: || "http-request lua.mark".to_owned(), ..LUA },
+    Scenario {
+        name: "lua-fetch",
+        frontend: || "http-request deny if { lua.agent -m str none }".to_owned(),
+        ..LUA
+    },
+    Scenario {
+        name: "lua-service",
+        frontend: || "http-request use-service lua.page".to_owned(),
+        ..LUA
     },
 ];
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::files::{Files, Key};
 use super::process::{self, Process};
-use super::scenarios::{SCENARIOS, Scenario};
+use super::scenarios::{self, SCENARIOS, Scenario};
 use super::{load, origin};
 use crate::failure::{self, Outcome};
 use crate::tools;
@@ -17,6 +17,7 @@ const PORT: u16 = 18_001;
 /// `notes` as it ends.
 pub(crate) fn train(binary: &Path, notes: &Path, seconds: u32) -> Outcome {
     let files = Files::new("training")?;
+    files.write(scenarios::SCRIPT_FILE, scenarios::SCRIPT)?;
     files.write_certificate("ec.pem", Key::P256)?;
     let _origin = origin::start(&files, "origin", &origin::PORTS)?;
     for (number, scenario) in SCENARIOS.iter().enumerate() {
