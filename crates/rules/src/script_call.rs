@@ -5,6 +5,8 @@
 pub struct ScriptCall {
     /// The name that the script has registered.
     pub name: Box<str>,
+    /// The rule set, by its name in scripts (`http-req`).
+    pub rules: &'static str,
     /// Whether each thread has a state of its own for it.
     pub per_thread: bool,
     /// The words behind the name.

@@ -13,8 +13,8 @@ use sample::{ParseContext, Value};
 /// The function to call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call<'c> {
-    /// An action.
-    Action(&'c str),
+    /// An action in the rule set of this name (`http-req`).
+    Action(&'c str, &'static str),
     /// A fetch.
     Fetch(&'c str),
     /// A converter.
@@ -28,7 +28,7 @@ pub enum Call<'c> {
 impl Call<'_> {
     pub(crate) fn key(self) -> String {
         match self {
-            Call::Action(name) => format!("action:{name}"),
+            Call::Action(name, rules) => format!("action:{rules}:{name}"),
             Call::Fetch(name) => format!("fetch:{name}"),
             Call::Converter(name) => format!("converter:{name}"),
             Call::Service(name) => format!("service:{name}"),

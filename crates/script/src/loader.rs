@@ -2,7 +2,7 @@
 
 use crate::error::LoadError;
 use crate::host::NoHost;
-use crate::registry::{Environment, Registered, ServiceMode};
+use crate::registry::{Registered, ServiceMode};
 use crate::runtime::{Cell, Command, Function, Runtime, Timeouts};
 use crate::state::{Limits, State};
 use sample::{ParseContext, ScriptAction, ScriptFunction, ScriptNames};
@@ -210,11 +210,8 @@ impl ScriptNames for Loader {
     }
 
     fn action(&self, name: &str, rules: &str) -> ScriptAction {
-        let inner = self.inner.borrow();
-        match (inner.names.get(&format!("action:{name}")), Environment::named(rules)) {
-            (Some((Registered::Action(places, count), per_thread)), Some(rules))
-                if places.contains(&rules) =>
-            {
+        match self.inner.borrow().names.get(&format!("action:{rules}:{name}")) {
+            Some((Registered::Action(_, count), per_thread)) => {
                 ScriptAction::Found(*count, *per_thread)
             }
             _ => ScriptAction::Unknown,

@@ -347,9 +347,11 @@ fn register(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
         }
         "register_action" => {
             let names = texts(args, 1);
-            let places = names.iter().filter_map(|name| Environment::named(name)).collect();
             let count = usize::try_from(args.int(3)).unwrap_or(0);
-            registry.add(args.text(0)?, Registered::Action(places, count), function(2)?);
+            for environment in names.iter().filter_map(|name| Environment::named(name)) {
+                let what = Registered::Action(environment, count);
+                registry.add(args.text(0)?, what, function(2)?);
+            }
         }
         "register_cli" => {
             let (words, usage) = (texts(args, 0), args.text(1)?);

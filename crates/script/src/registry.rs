@@ -30,6 +30,17 @@ impl Environment {
             _ => return None,
         })
     }
+
+    /// The beginning of the keys of its actions.
+    fn prefix(self) -> &'static str {
+        match self {
+            Environment::TcpRequest => "action:tcp-req:",
+            Environment::TcpResponse => "action:tcp-res:",
+            Environment::HttpRequest => "action:http-req:",
+            Environment::HttpResponse => "action:http-res:",
+            Environment::HttpAfterResponse => "action:http-after-res:",
+        }
+    }
 }
 
 /// The protocol of a service.
@@ -44,8 +55,8 @@ pub enum ServiceMode {
 /// A registered name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Registered {
-    /// `register_action`: where, and how many arguments.
-    Action(Vec<Environment>, usize),
+    /// `register_action`: where, and how many arguments. One name may have a function per rule set.
+    Action(Environment, usize),
     /// `register_fetches`
     Fetch,
     /// `register_converters`
@@ -62,7 +73,7 @@ impl Registered {
     /// The beginning of its key, which tells kinds apart.
     pub(crate) fn prefix(&self) -> &'static str {
         match self {
-            Registered::Action(..) => "action:",
+            Registered::Action(environment, _) => environment.prefix(),
             Registered::Fetch => "fetch:",
             Registered::Converter => "converter:",
             Registered::Service(_) => "service:",
@@ -93,7 +104,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Registers a function; it replaces a function of the same name.
+    /// Registers a function; it replaces a function of the same kind and name.
     pub(crate) fn add(&mut self, name: String, what: Registered, run: Function) {
         self.functions.insert(format!("{}{name}", what.prefix()), run);
         self.names.retain(|(known, kind)| *known != name || kind.prefix() != what.prefix());

@@ -70,7 +70,7 @@ impl Host for Stream {
 }
 
 fn act(state: &mut State, host: &mut dyn Host) -> Step {
-    state.start(Call::Action("a"), Subject::Transaction, &[], 0, host).0
+    state.start(Call::Action("a", "http-req"), Subject::Transaction, &[], 0, host).0
 }
 
 /// The first result of an action with this body.
@@ -206,7 +206,8 @@ fn a_script_waits_and_goes_on_with_the_answer() {
            pcall(core.msleep, 150); core.yield(); return 'over' end)",
     );
     let mut host = Stream::default();
-    let (step, script) = state.start(Call::Action("a"), Subject::Transaction, &[], 0, &mut host);
+    let (step, script) =
+        state.start(Call::Action("a", "http-req"), Subject::Transaction, &[], 0, &mut host);
     assert_eq!(step, Step::Waits(Request::Sleep(150)));
     let mut script = script.expect("suspended");
     assert_eq!(state.resume(&mut script, Answer::Done, &mut host), Step::Waits(Request::Yield));
@@ -222,7 +223,8 @@ fn a_request_of_a_script_has_its_parts_and_gets_the_response_as_a_table() {
            return r.status .. r.reason .. r.headers['set-cookie'][1] .. r.body end)",
     );
     let mut host = Stream::default();
-    let (step, script) = state.start(Call::Action("a"), Subject::Transaction, &[], 0, &mut host);
+    let (step, script) =
+        state.start(Call::Action("a", "http-req"), Subject::Transaction, &[], 0, &mut host);
     let Step::Waits(Request::Http(mut request)) = step else { panic!("{step:?}") };
     request.headers.sort();
     let bytes = |text: &str| text.as_bytes().to_vec();
@@ -275,7 +277,7 @@ fn endless(body: &str, limit: u64) -> Step {
     let mut state = loaded(&text);
     let mut host = Stream::default();
     let (mut step, script) =
-        state.start(Call::Action("a"), Subject::Transaction, &[], limit, &mut host);
+        state.start(Call::Action("a", "http-req"), Subject::Transaction, &[], limit, &mut host);
     let mut script = script.expect("cut");
     while step == Step::Waits(Request::Slice) {
         step = state.resume(&mut script, Answer::Done, &mut host);
@@ -311,7 +313,8 @@ fn a_script_that_cannot_be_cut_is_ended_after_its_time() {
         let text = format!("core.register_action('a', {{'http-req'}}, function(txn)\n{body}\nend)");
         let mut state = loaded(&text);
         let mut host = Stream::default();
-        let (step, _) = state.start(Call::Action("a"), Subject::Transaction, &[], 100, &mut host);
+        let (step, _) =
+            state.start(Call::Action("a", "http-req"), Subject::Transaction, &[], 100, &mut host);
         let Step::Failed(Fault::Runtime(text)) = step else { panic!("{body}: {step:?}") };
         assert!(text.contains("execution timeout"), "{text}");
     }
@@ -326,7 +329,7 @@ fn memory_is_limited_and_the_state_lives_on() {
     state.load(("a.lua", text.as_bytes()), &[], None, &mut NoHost).expect("loads");
     let mut host = Stream::default();
     let (mut step, script) =
-        state.start(Call::Action("a"), Subject::Transaction, &[], 0, &mut host);
+        state.start(Call::Action("a", "http-req"), Subject::Transaction, &[], 0, &mut host);
     if let Some(mut script) = script {
         while step == Step::Waits(Request::Slice) {
             step = state.resume(&mut script, Answer::Done, &mut host);

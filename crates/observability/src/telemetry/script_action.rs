@@ -111,7 +111,8 @@ impl Running {
             None => {
                 let args: Vec<Cow<'_, [u8]>> =
                     call.args.iter().map(|arg| Cow::Borrowed(&**arg)).collect();
-                let (name, limit) = (Call::Action(&call.name), scripts.timeouts.session);
+                let name = Call::Action(&call.name, call.rules);
+                let limit = scripts.timeouts.session;
                 let (step, script) =
                     state.start(name, Subject::Transaction, &args, limit, &mut host);
                 self.script = script;

@@ -31,12 +31,11 @@ pub(super) fn parse(input: &mut Input<'_, '_, '_>) -> Option<Result<Action, Pars
     let word = input.word(0);
     let name = word.strip_prefix(SCRIPT_PREFIX)?;
     let scripts = input.cx.shared.scripts?;
-    let ScriptAction::Found(count, per_thread) = scripts.action(name, environment(input.ruleset))
-    else {
+    let rules = environment(input.ruleset);
+    let ScriptAction::Found(count, per_thread) = scripts.action(name, rules) else {
         let text = format!(
-            "action '{word}' is unknown in '{}': no script has registered it for '{}'",
+            "action '{word}' is unknown in '{}': no script has registered it for '{rules}'",
             input.ruleset.keyword(),
-            environment(input.ruleset),
         );
         return Some(Err(ParseError::new(0, text)));
     };
@@ -50,5 +49,5 @@ pub(super) fn parse(input: &mut Input<'_, '_, '_>) -> Option<Result<Action, Pars
             }
         }
     }
-    Some(Ok(Action::Script(ScriptCall { name: name.into(), per_thread, args })))
+    Some(Ok(Action::Script(ScriptCall { name: name.into(), rules, per_thread, args })))
 }
