@@ -54,6 +54,8 @@ pub(crate) fn add(lua: &Lua, native: &Table) -> Result<()> {
     let date = |read: fn(&str) -> Option<i64>| -> Result<Function> {
         lua.create_function(move |_, text: LuaString| Ok(read(&text.to_string_lossy())))
     };
+    let reason = |_: &Lua, status: i64| Ok(u16::try_from(status).map_or("", htx::start::reason));
+    native.set("reason", lua.create_function(reason)?)?;
     native.set("http_date", date(dates::http)?)?;
     native.set("imf_date", date(dates::imf)?)?;
     native.set("rfc850_date", date(dates::rfc850)?)?;
@@ -65,9 +67,10 @@ fn addresses(lua: &Lua, native: &Table) -> Result<()> {
         let network = Network::parse(&text.to_string_lossy());
         network.map(|network| lua.create_any_userdata(network)).transpose()
     })?;
-    let matches = lua.create_function(|_, (one, two): (AnyUserData, AnyUserData)| {
-        let (one, two) = (one.borrow::<Network>()?, two.borrow::<Network>()?);
-        Ok(one.matches(*two))
+    // Other values than those of `parse_addr` match nothing.
+    let network = |value: &Value| value.as_userdata()?.borrow::<Network>().ok().map(|it| *it);
+    let matches = lua.create_function(move |_, (one, two): (Value, Value)| {
+        Ok(network(&one).zip(network(&two)).is_some_and(|(one, two)| one.matches(two)))
     })?;
     native.set("parse_addr", parse)?;
     native.set("match_addr", matches)

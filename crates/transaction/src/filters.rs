@@ -176,7 +176,13 @@ pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
 
 /// The payload filters of one direction of a session in TCP mode.
 pub(crate) fn of_session(tx: &mut Transaction, side: Side) -> Option<Box<FilterChain>> {
-    if has_any(tx) { payload_filters(tx, side, Limits::All, None) } else { None }
+    if !has_any(tx) {
+        return None;
+    }
+    if side == Side::Response {
+        script::response_begins(tx);
+    }
+    payload_filters(tx, side, Limits::All, None)
 }
 
 /// The failure of a message whose filter has failed: its head may be on its way.

@@ -9,6 +9,11 @@ const TABLE: &str = include_str!("data/lua_names.tsv");
 /// Runs the statements that a request brings, and answers with their results.
 const SCRIPT: &str = r"
     CLASSES, GET, MAP = {}, 'GET / HTTP/1.0\r\n\r\n', Map.new(DIR .. '/a.map', Map._str)
+    MAPS = { int = Map.new(DIR .. '/int.map', Map._int), ip = Map.new(DIR .. '/ip.map', Map._ip) }
+    MAPS.reg = Map.new(DIR .. '/reg.map', Map._reg)
+    for _, kind in ipairs { 'str', 'beg', 'sub', 'dir', 'dom', 'end' } do
+        MAPS[kind] = Map.new(DIR .. '/text.map', Map['_' .. kind])
+    end
     local function text(...)
         local all = table.pack(...)
         for at = 1, all.n do all[at] = tostring(all[at]) end
@@ -49,6 +54,7 @@ const SCRIPT: &str = r"
         return (socket:receive('*l'):match(' (%d+) '))
     end
     core.register_action('try', {'http-req'}, function(txn)
+        T = txn
         local run, message = load(txn.f:req_body())
         local reply = txn:reply{status = 200}
         reply:set_body(run and text(run()) or message)
@@ -72,6 +78,8 @@ fn start() -> Running {
         frontend doomed\n    mode tcp\n    bind <doomed>\n    tcp-request content use-service lua.tcp\n\
         listen echo\n    bind <echo>\n    http-request use-service lua.http\n";
     let mut setup = Setup::new(text).file("a.map", "a b\n").file("a.acl", "/listed\n");
+    setup = setup.file("int.map", "5 five\n10:20 range\n").file("ip.map", "10.0.0.0/8 ten\n");
+    setup = setup.file("text.map", "abc hit\n").file("reg.map", "^a.c$ hit\n");
     if let Some(peer) = std::env::var_os("LUA_PEER") {
         setup = setup.program(Path::new(&peer));
     }

@@ -374,7 +374,11 @@ fn actions_of_responses_change_them_and_keep_values() {
         core.register_action('second', {'http-res'}, function(txn)
             core.msleep(20)
             txn.http:res_set_status(201, 'Made')
-            txn.http:res_add_header('x-p', txn:get_priv()) end)
+            txn.http:res_add_header('x-p', txn:get_priv())
+            local h = txn.http
+            h:res_add_header('x-q', 'old') h:res_set_header('x-q', 'abc') h:res_rep_header('x-q', 'b', 'B')
+            h:res_add_header('x-gone', '1') h:res_del_header('x-gone')
+            h:res_add_header('x-seen', h:res_get_headers()['x-q'][0]) end)
         core.register_action('third', {'http-after-res'}, function(txn)
             txn.http:res_add_header('x-t', txn.f:status() .. '') end)
         core.register_action('replace', {'http-res'}, function(txn) txn:done{status = 204} end)";
@@ -388,7 +392,29 @@ fn actions_of_responses_change_them_and_keep_values() {
     let answer = weir.web().get("/");
     assert_eq!((answer.status(), answer.text().as_str()), (201, "body"));
     assert_eq!(answer.header("x-p"), Some("kept"));
+    assert_eq!(answer.header("x-q"), Some("B"));
+    assert_eq!(answer.header("x-seen"), Some("B"));
+    assert_eq!(answer.header("x-gone"), None);
     assert_eq!(answer.header("x-t"), Some("201"));
+}
+
+#[test]
+fn an_action_may_have_a_function_for_each_rule_set() {
+    let script = "
+        core.register_action('both', {'http-req'}, function(txn, a) txn:set_var('txn.a', a) end, 1)
+        core.register_action('both', {'http-res', 'http-after-res'}, function(txn)
+            txn.http:res_add_header('x-both', txn:get_var('txn.a'))
+        end, 0)";
+    let rules = "    http-request lua.both word\n    http-response lua.both\n    \
+                 http-request return status 200 if { path /own }\n    http-after-response lua.both";
+    let origin = Origin::saying("body");
+    let weir = Setup::http(rules, "    server s <origin>")
+        .global("lua-load <dir>/a.lua")
+        .file("a.lua", script)
+        .between(&origin, &LogReceiver::new());
+    assert_eq!(weir.web().get("/own").header("x-both"), Some("word"));
+    let answer = weir.web().get("/");
+    assert_eq!((answer.header("x-both"), answer.text().as_str()), (Some("word"), "body"));
 }
 
 #[test]
@@ -755,10 +781,11 @@ fn filters_see_and_change_heads_and_payload() {
                 m:del_header('x-gone') m:del_header('content-length')
             else
                 m:add_header('x-f', 'a') m:set_header('x-f', 'b') m:rep_header('x-f', 'b', 'c')
-                m:rep_value('x-f', 'c', 'd') m:set_method('PUT') m:set_path('/np') m:set_query('q')
+                m:rep_value('x-f', 'c', 'd') m:set_method('PUT') m:set_uri('/o?z') m:set_path('/np') m:set_query('q')
                 m:add_header('x-seen', table.concat({ line.method, line.uri, line.version,
                     tostring(m), tostring(m:eom()), tostring(m:get_headers()['host'][0]),
-                    self.args[1] .. self.args[2], tostring((pcall(m.set_status, m, 201))) }, ' '))
+                    self.args[1] .. self.args[2], tostring((pcall(m.set_status, m, 201))),
+                    tostring(m == txn.http_req), tostring(txn.http_res), tostring(m:may_recv()) }, ' '))
                 m:del_header('content-length')
             end
         end
@@ -769,9 +796,13 @@ fn filters_see_and_change_heads_and_payload() {
             m:send('S') m:forward(1)
             txn:set_var('txn.sizes', m:input() .. ' ' .. m:output() .. tostring(m:is_full()))
         end
-        function F:http_end(txn, m) txn:set_var('txn.ends', (txn:get_var('txn.ends') or 0) + 1) end
+        function F:http_end(txn, m)
+            m:set_eom()
+            if pcall(m.unset_eom, m) then error('the end has moved') end
+            txn:set_var('txn.ends', (txn:get_var('txn.ends') or 0) + 1) end
         function F:end_analyze(txn, channel)
-            txn:set_var('txn.ended', tostring(channel:is_resp())) end",
+            txn:set_var('txn.ended', tostring(channel:is_resp()))
+            core.Alert('ends ' .. tostring(channel:is_resp())) end",
     );
     let origin = Origin::new(|mut peer| {
         while let Some(request) = peer.request() {
@@ -797,16 +828,20 @@ fn filters_see_and_change_heads_and_payload() {
     let request = origin.request(0);
     assert_eq!(request.target(), "/np?q");
     assert_eq!(request.header("x-f"), Some("d"));
-    let seen = "POST /p?x HTTP/1.1 HAProxy class HTTPMessage true h onetwo false";
+    let seen = "POST /p?x HTTP/1.1 HAProxy class HTTPMessage true h onetwo false true HAProxy class HTTPMessage false";
     assert_eq!(request.header("x-seen"), Some(seen));
-    assert_eq!(log.line().trim(), "ZZ-elloXY -elloXY Z-,8 2false,2,true");
+    // The line is written before the streams of the filters end, as by HAProxy.
+    assert_eq!(log.line().trim(), "ZZ-elloXY -elloXY Z-,8 2false,2,-");
+    weir.expect_error("ends false");
+    weir.expect_error("ends true");
 }
 
 #[test]
 fn failures_of_filters_refuse_their_message() {
     let script = filter_class(
         "function F:http_headers(txn, m)
-            local path = txn.f:path()
+            if not m:is_resp() then txn:set_var('txn.path', txn.f:path()) end
+            local path = txn:get_var('txn.path')
             if path == '/error' then return filter.ERROR end
             if path == '/boom' then error('boom') end
             if path == '/sleep' then core.msleep(1) end

@@ -144,7 +144,7 @@ end
 
 -- Concat
 local Concat = {}
-local concat_meta = class("Concat", Concat)
+local concat_meta = { __index = Concat, __name = "Concat object" }
 function Concat:add(text)
   local size = self[0] + 1
   self[0], self[size] = size, tostring(text)
@@ -205,23 +205,23 @@ for side, prefix in pairs { [0] = "req_", [1] = "res_" } do
   HTTP[prefix .. "get_headers"] = function(self) return (ask("get_headers", self[0], side)) end
   HTTP[prefix .. "add_header"] = function(self, name, value)
     needs(prefix .. "add_hdr", 3, value == nil)
-    return (ask("add_header", self[0], side, name, value))
+    ask("add_header", self[0], side, name, value)
   end
   HTTP[prefix .. "set_header"] = function(self, name, value)
     needs(prefix .. "set_hdr", 3, value == nil)
-    return (ask("set_header", self[0], side, name, value))
+    ask("set_header", self[0], side, name, value)
   end
   HTTP[prefix .. "del_header"] = function(self, name)
     needs(prefix .. "del_hdr", 2, name == nil)
-    return (ask("del_header", self[0], side, name))
+    ask("del_header", self[0], side, name)
   end
   HTTP[prefix .. "rep_header"] = function(self, name, pattern, text)
     needs(prefix .. "rep_hdr", 4, text == nil)
-    return (ask("rep_header", self[0], side, name, pattern, text))
+    ask("rep_header", self[0], side, name, pattern, text)
   end
   HTTP[prefix .. "rep_value"] = function(self, name, pattern, text)
     needs(prefix .. "rep_val", 4, text == nil)
-    return (ask("rep_value", self[0], side, name, pattern, text))
+    ask("rep_value", self[0], side, name, pattern, text)
   end
 end
 for _, part in ipairs { "method", "path", "query", "uri" } do
@@ -236,10 +236,13 @@ function HTTP:res_set_status(status, reason)
 end
 
 -- Reply
+local reason_of = native.reason
 local Reply = {}
 local reply_meta = class("Reply", Reply)
 function Reply:set_status(status, reason)
-  self.status, self.reason = number("set_status", 1, status), reason
+  status = number("set_status", 1, status)
+  self.status, self.reason = status, reason or reason_of(status)
+  return true
 end
 function Reply:add_header(name, value)
   self.headers = self.headers or {}
@@ -249,11 +252,16 @@ function Reply:add_header(name, value)
     self.headers[name] = values
   end
   values[#values + 1] = tostring(value)
+  return true
 end
 function Reply:del_header(name)
   if self.headers then self.headers[name] = nil end
+  return true
 end
-function Reply:set_body(body) self.body = tostring(body) end
+function Reply:set_body(body)
+  self.body = tostring(body)
+  return true
+end
 
 -- One line for the wire: name, value, name, value.
 local function flat(headers)
@@ -297,15 +305,16 @@ end
 local TXN = common {}
 function TXN:log(level, text)
   needs("log", 3, text == nil)
-  return (ask("log", self[0], number("log", 1, level), text))
+  ask("log", self[0], number("log", 1, level), text)
 end
-function TXN:deflog(text) return (ask("deflog", self[0], text)) end
+function TXN:deflog(text) ask("deflog", self[0], text) end
 for name, level in pairs(levels) do
-  TXN[name] = function(self, text) return (ask("log", self[0], level, text)) end
+  TXN[name] = function(self, text) ask("log", self[0], level, text) end
 end
 function TXN:reply(from)
-  local reply = { status = 200, reason = "", body = "", headers = {} }
+  local reply = { status = 200, headers = {} }
   for key, value in pairs(from or {}) do reply[key] = value end
+  reply.reason = reply.reason or reason_of(number("reply", 1, reply.status))
   return setmetatable(reply, reply_meta)
 end
 function TXN:done(reply)
@@ -321,10 +330,10 @@ function TXN:set_loglevel(level)
   if level < 0 or level > 7 then
     raise("bad argument #1 to 'set_loglevel' (Bad log level. It must be between 0 and 7)", 2)
   end
-  return (ask("set_loglevel", self[0], level))
+  ask("set_loglevel", self[0], level)
 end
 for _, name in ipairs { "set_tos", "set_mark", "set_priority_class", "set_priority_offset" } do
-  TXN[name] = function(self, value) return (ask(name, self[0], number(name, 1, value))) end
+  TXN[name] = function(self, value) ask(name, self[0], number(name, 1, value)) end
 end
 
 local function part(meta)

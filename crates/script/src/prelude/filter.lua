@@ -29,7 +29,7 @@ function HTTPMessage:get_stline() return (ask("get_stline", self[0], side(self))
 for name, count in pairs { add_header = 2, set_header = 2, del_header = 1, rep_header = 3, rep_value = 3 } do
   HTTPMessage[name] = function(self, ...)
     needs(name, count + 1, select("#", ...) < count)
-    return (ask(name, self[0], side(self), ...))
+    ask(name, self[0], side(self), ...)
   end
 end
 for _, part in ipairs { "method", "path", "query", "uri" } do

@@ -53,8 +53,11 @@ pub(super) fn has_any(tx: &Transaction) -> bool {
     !tx.notes.script_filters.is_empty()
 }
 
-/// A response begins.
+/// A response begins, or the direction of a session in which the server sends.
 pub(super) fn response_begins(tx: &mut Transaction) {
+    if tx.notes.script_filters.iter().all(|filter| filter.response_begun.replace(true)) {
+        return;
+    }
     // An error is reported, and refuses nothing yet.
     let _ = tell(tx, FilterEvent::StartAnalyze, Side::Response, 0);
 }

@@ -13,11 +13,13 @@ pub struct AttachedFilter {
     pub object: FilterObject,
     /// Whether it sees the payload of the request, of the response.
     pub data: [Cell<bool>; 2],
+    /// Whether it has been told that the response begins.
+    pub response_begun: Cell<bool>,
 }
 
 impl AttachedFilter {
     /// A filter that sees no payload yet.
     pub fn new(line: ScriptFilter, object: FilterObject) -> Self {
-        Self { line, object, data: Default::default() }
+        Self { line, object, data: Default::default(), response_begun: Cell::new(false) }
     }
 }
