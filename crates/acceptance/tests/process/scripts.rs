@@ -481,6 +481,32 @@ fn a_service_that_leaves_its_request_unread_is_heard() {
 }
 
 #[test]
+fn half_a_response_closes_the_connection_and_reading_beyond_the_end_gives_nothing() {
+    let script = "
+        core.register_service('half', 'http', function(applet)
+            applet:set_status(200) applet:add_header('content-length', 10) applet:start_response()
+            applet:send('12345')
+            if applet.path == '/fails' then error('boom') end end)
+        core.register_service('beyond', 'http', function(applet)
+            local all = applet:receive()
+            local more = applet:receive() .. applet:receive(5) .. applet:getline()
+            applet:set_status(200) applet:start_response()
+            applet:send(all .. '|' .. more) end)";
+    let rules = "    http-request use-service lua.beyond if { path /beyond }\n    \
+                 http-request use-service lua.half";
+    let weir = start(script, rules);
+    for path in ["/half", "/fails"] {
+        let mut client = weir.web();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        let rest = String::from_utf8_lossy(&client.rest()).into_owned();
+        assert!(rest.ends_with("12345"), "{path}: {rest}");
+    }
+    weir.expect_error("boom");
+    let post = "POST /beyond HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
+    assert_eq!(weir.web().ask(post).text(), "abc|");
+}
+
+#[test]
 fn a_service_without_end_is_ended_after_its_time() {
     let weir = setup(
         "core.register_service('loop', 'http', function(a) while true do end end)",
