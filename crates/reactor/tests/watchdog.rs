@@ -93,7 +93,7 @@ fn a_stuck_thread_is_reported_with_its_task_and_the_process_aborts() {
     if std::env::var_os(ROLE).is_some() {
         return be_stuck();
     }
-    let ended = again("a_thread_that_does_not_come_back_is_reported");
+    let ended = again("a_stuck_thread_is_reported_with_its_task_and_the_process_aborts");
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.signal(), Some(ABRT), "{:?}: {said}", ended.status);
     let line = said.lines().find(|line| line.contains("has not come back to its loop")).unwrap();

@@ -328,6 +328,8 @@ fn a_service_passes_the_rules_about_responses() {
         let answer = weir.web().get(target);
         let seen = ["x-front", "x-back", "x-after"].map(|name| answer.header(name));
         assert_eq!((answer.status(), seen), (status, fields), "{target}");
-        assert_eq!(log.line(), line, "{target}");
+        // The total is a time that passes; on a busy machine a millisecond begins.
+        let seen = log.line().replace("0/0/0/1 ", "0/0/0/0 ");
+        assert_eq!(seen, line, "{target}");
     }
 }

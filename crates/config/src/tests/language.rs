@@ -18,7 +18,7 @@ fn rules_land_in_their_sets_in_order() {
     )));
     let p = model.proxies.remove(0);
     let counts: Vec<usize> = p.rules.sets().iter().map(|set| set.rules().len()).collect();
-    assert_eq!(counts, [1, 1, 1, 1, 2, 1, 1, 1, 0]);
+    assert_eq!(counts, [0, 1, 1, 1, 1, 2, 1, 1, 1, 0]);
     assert_eq!(p.rules.switching.len(), 2);
     assert_eq!((p.rules.switching[0].backend, p.rules.switching[1].backend), (Some(1), None));
     assert_eq!(p.front.unwrap().settings.default_backend, Some(1));

@@ -39,7 +39,7 @@ const CASES: &[(&[RuleSetKind], &[&str], &str)] = &[
     (STREAMS, &["reject"], "reject;"), (&[HttpRequest], &["reject"], "reject;"), (&[TcpResponse], &["close"], "close;"),
     (&[QuicInitial], &["dgram-drop"], "silentdrop;"), (&[QuicInitial], &["send-retry"], "sendretry;"),
     (COUNTING, &["silent-drop"], "silentdrop;"), (&[TcpRequest], &["switch-mode http"], "switchmode("), (MESSAGES, &["deny"], "deny("), (&[HttpRequest], &["tarpit"], "tarpit("),
-    (MESSAGES, &["return status 204"], "return("), (MESSAGES, &["redirect location /x"], "redirect("), (&[HttpRequest], &["cache-use full"], "cached;"), (&[HttpRequest], &["cache-use other"], "look in other;"), (&[HttpResponse], &["cache-store c"], "store in c;"), (&[HttpRequest], &["auth"], "return("), (&[HttpRequest], &["use-service prometheus-exporter"], "service("),
+    (MESSAGES, &["return status 204"], "return("), (MESSAGES, &["redirect location /x"], "redirect("), (&[HttpRequest], &["cache-use full"], "cached {"), (&[HttpRequest], &["cache-use other"], "look in other;"), (&[HttpResponse], &["cache-store c"], "store in c;"), (&[HttpRequest], &["auth"], "return("), (&[HttpRequest], &["use-service prometheus-exporter"], "service("),
     (HTTP, &["strict-mode off", "set-header x-long 0123456789012345678901234567890123456789"], "continue;"),
     (CONTENTS, &["set-log-level err"], "level Severity(3);"), (CONTENTS, &["set-nice 7"], "nice 7;"),
     (ADDRESSES, &["set-src ipv4(10.9.8.7)"], "src 10.9.8.7:99;"), (ADDRESSES, &["set-src-port int(81)"], "src 10.1.2.3:81;"),
