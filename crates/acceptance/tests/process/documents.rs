@@ -28,7 +28,7 @@ fn blocks(page: &str) -> Vec<String> {
 
 /// Whether a block begins with a section.
 fn is_configuration(block: &str) -> bool {
-    ["global", "defaults", "frontend", "listen"]
+    ["global", "defaults", "frontend", "backend", "listen"]
         .contains(&block.split_whitespace().next().unwrap_or(""))
 }
 
@@ -51,7 +51,9 @@ fn configurations_of_the_tutorials_are_valid() {
     for entry in std::fs::read_dir(path("docs/tutorials")).expect("tutorials") {
         let page = std::fs::read_to_string(entry.expect("a page").path()).expect("a text");
         for block in blocks(&page).iter().filter(|block| is_configuration(block)) {
-            check(block);
+            // Commands may follow behind an empty line.
+            let parts = block.split("\n\n").take_while(|part| is_configuration(part));
+            check(&format!("{}\n", parts.collect::<Vec<_>>().join("\n\n")));
             count += 1;
         }
     }

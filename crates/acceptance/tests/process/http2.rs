@@ -219,7 +219,9 @@ fn connections_to_servers_are_counted_by_version() {
     for (options, h1, h2) in [("alpn h2,http/1.1", "0", "2"), ("alpn http/1.1", "2", "0")] {
         let back = format!("    server s <inner> ssl verify none {options}\n{INNER}");
         let key = Identity::new("a.test", None).pem();
-        let weir = Setup::http("", &back).file("key.pem", &key).start();
+        let origin = websocket_origin(true);
+        let weir =
+            Setup::http("", &back).file("key.pem", &key).with("origin", origin.address()).start();
         assert_eq!((weir.web().get("/").status(), weir.web().get("/").status()), (200, 200));
         let stat = |field| weir.stat("app", "BACKEND", field);
         assert_eq!(stat("h1_total_streams"), h1, "{options}");
