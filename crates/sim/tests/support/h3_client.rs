@@ -7,7 +7,7 @@ use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint,
     Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, RandomConnectionIdGenerator, ReadError,
-    StreamId, TransportConfig, VarInt,
+    StreamId, TransportConfig, TransportErrorCode, VarInt,
 };
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring;
@@ -399,6 +399,13 @@ impl H3Client {
                 if close.error_code == number(H3ErrorCode::NO_ERROR) => {}
             // A server whose last packets were lost resets what it has forgotten.
             Some(ConnectionError::TimedOut | ConnectionError::Reset) => {
+                self.tally.borrow_mut().timeouts += 1;
+            }
+            // The server ends a handshake that takes longer than `timeout client`.
+            Some(ConnectionError::ConnectionClosed(close))
+                if !connection.is_connected
+                    && close.error_code == TransportErrorCode::APPLICATION_ERROR =>
+            {
                 self.tally.borrow_mut().timeouts += 1;
             }
             Some(error) => self.wrong(net, format!("a connection ends: {error}")),
