@@ -29,6 +29,11 @@ const TRAINS: usize = 16;
 /// which requests it may send again, in milliseconds.
 const FAREWELL_MS: u32 = 1_000;
 
+/// The longest time for which a process that stops answers packets of a closed connection, in
+/// milliseconds. The transport does so for three probe timeouts, which are long after late
+/// acknowledgements.
+const CLOSING_MS: u32 = 3_000;
+
 /// The longest time between an event and its count, in milliseconds.
 const COUNT_MS: u32 = 1_000;
 
@@ -54,6 +59,7 @@ pub(crate) async fn run(host: Rc<QuicHost>, entry: Rc<ConnectionEntry>) {
         announced: None,
         delivery: None,
         closes: None,
+        closed: None,
         vanishes: false,
         counted: (ConnectionTotals::default(), worker.thread.tick()),
         is_counted: true,
@@ -90,6 +96,8 @@ struct QuicDriver {
     delivery: Option<(Option<DeliveryProgress>, Tick)>,
     /// When a connection without requests is closed, unless the client closes it.
     closes: Option<Tick>,
+    /// When either side has closed the connection.
+    closed: Option<Tick>,
     /// The connection ends without a packet to its client.
     vanishes: bool,
     /// The counts of the connection that the frontend has, and since when.
@@ -121,7 +129,7 @@ impl QuicDriver {
             self.start_requests();
             self.retire();
             let more = self.transmit();
-            if self.entry.conn.borrow().is_over() || self.vanishes {
+            if self.is_over(thread.tick()) {
                 return;
             }
             if more {
@@ -142,7 +150,23 @@ impl QuicDriver {
         let next = self.entry.conn.borrow_mut().next_time().map(Tick::from_nanos);
         let expiry = self.next_expiry().map(|(at, _)| at);
         let count = (!self.is_counted).then_some(count);
-        Tick::earlier(Tick::earlier(next, expiry), Tick::earlier(self.closes, count))
+        let ends = Tick::earlier(self.closes, self.closing_end());
+        Tick::earlier(Tick::earlier(next, expiry), Tick::earlier(ends, count))
+    }
+
+    /// Whether the connection needs its task no more.
+    fn is_over(&mut self, now: Tick) -> bool {
+        let conn = self.entry.conn.borrow();
+        if self.closed.is_none() && conn.is_closing() {
+            self.closed = Some(now);
+        }
+        conn.is_over() || self.vanishes || self.closing_end().is_some_and(|at| at.is_due(now))
+    }
+
+    /// When a process that stops forgets a closed connection.
+    fn closing_end(&self) -> Option<Tick> {
+        let closed = self.closed.filter(|_| self.host.worker.shared.is_stopping())?;
+        Some(closed.plus_ms(CLOSING_MS))
     }
 
     /// Handles datagrams, timers, and the output of the streams.
