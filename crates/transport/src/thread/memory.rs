@@ -38,8 +38,8 @@ const STREAM: u64 = 20 << 10;
 pub const SMALL: usize = 16 << 10;
 
 /// How long a client may be idle while memory is short, in milliseconds. A client that sends one
-/// request after another keeps its connection: a new one costs it round trips, and a handshake costs
-/// more memory than the idle connection holds.
+/// request after another keeps its connection: a new one costs it round trips, and a handshake
+/// costs more memory than the idle connection holds.
 pub const SHORT_IDLE_MS: u32 = 100;
 
 /// Whether a task may keep more payload in memory.
@@ -195,7 +195,8 @@ impl Memory {
         ends
     }
 
-    /// The moment at which a client that is idle since `since` closes; `None` unless memory is short.
+    /// The moment at which a client that is idle since `since` closes; `None` unless memory is
+    /// short.
     pub fn idle_limit(&self, since: Tick) -> Option<Tick> {
         (self.level() == Level::Short).then(|| since.plus_ms(SHORT_IDLE_MS))
     }
