@@ -26,13 +26,14 @@ impl Tracker {
     /// Gives the entry up; it lives on for a whole span from now.
     pub fn release(self, now: u64) {
         self.0.touch(now);
-        self.0.changed();
     }
 }
 
 impl Drop for Tracker {
     fn drop(&mut self) {
         self.0.release();
+        // Peers read the entry after this, on any thread: the count is down by now.
+        self.0.changed();
     }
 }
 
