@@ -523,7 +523,8 @@ fn a_log_target_that_is_not_read_costs_lines_and_no_request() {
 #[test]
 fn a_standard_error_that_is_not_read_costs_lines_and_no_request() {
     let (writer, reader) = unread("pipe");
-    let command = format!("exec \"$0\" \"$@\" 2>&{}", writer.as_raw_fd());
+    // The shell duplicates descriptors of one digit only.
+    let command = format!("exec \"$0\" \"$@\" 2>/proc/self/fd/{}", writer.as_raw_fd());
     let weir = program().display().to_string();
     let front = "    filter trace hexdump\n    http-request lua.fail\n    \
                  http-request return status 200 content-type text/plain lf-string %[path]";
