@@ -79,9 +79,10 @@ impl HeaderEdit {
 }
 
 /// Whether a rule may give a response this status. A final response with an interim status would
-/// let the client wait for another one, and take the next response for it, or begin a tunnel.
+/// let the client wait for another one, and take the next response for it. A response with an
+/// `Upgrade` field may become a 101, which ends its exchange: configurations answer websockets so.
 pub(super) fn may_become(head: &Head, status: u16) -> bool {
-    status >= 200 || status == head.status()
+    status >= 200 || status == head.status() || (status == 101 && head.get(b"upgrade").is_some())
 }
 
 /// Builds the format's text in the context's scratch buffer and hands it on.
@@ -271,7 +272,7 @@ pub(super) fn status(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError
     let status = text.parse().ok().filter(|status| (100..=999).contains(status));
     let status =
         status.ok_or_else(|| input.fail("expects an integer status code between 100 and 999"))?;
-    if status < 200 {
+    if status < 200 && status != 101 {
         input.cx.warn(format!(
             "an interim status ({status}) cannot replace a final one: this rule fails for final responses."
         ));
