@@ -18,7 +18,7 @@ pub struct Sessions {
 /// Where a change comes from, in the text's own words.
 #[derive(Clone, Copy, Debug)]
 pub enum Cause<'a> {
-    /// Nothing is added: `option log-health-checks` has written a line of its own.
+    /// The notice is not logged: `option log-health-checks` has written a line of its own.
     Silent,
     /// The result of a check.
     Check(&'a CheckResult),

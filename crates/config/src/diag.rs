@@ -145,7 +145,7 @@ impl Diagnostics {
         self.list.iter().filter(move |d| d.severity == severity)
     }
 
-    /// How many alerts and warnings there are.
+    /// The number of alerts and warnings.
     pub(crate) fn faults(&self) -> usize {
         self.alerts + self.warnings
     }

@@ -86,7 +86,7 @@ pub enum DynamicServerError {
         backend: String,
         /// The server.
         name: String,
-        /// What is missing, behind the name.
+        /// The text behind the server's name that says what the checks lack.
         wrong: String,
     },
     /// The words define no server.

@@ -43,7 +43,7 @@ impl Fault {
         self
     }
 
-    /// The same fault with a context before its message.
+    /// The fault with a context before its message.
     pub(crate) fn within(mut self, context: &str) -> Self {
         self.message = format!("{context} : {}", self.message);
         self

@@ -15,7 +15,7 @@ pub struct Source {
     pub text: String,
     /// True when bytes were replaced.
     pub(crate) lossy: bool,
-    /// What the file is instead of a plain configuration.
+    /// The description of a file that is no plain configuration, as one with a byte-order mark.
     pub(crate) trap: Option<Cow<'static, str>>,
 }
 

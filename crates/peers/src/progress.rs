@@ -56,7 +56,7 @@ impl Progress {
         }
     }
 
-    /// How many changes are to be sent when a connection begins; several of one entry are one.
+    /// The number of changes to send when a connection begins; several of one entry are one.
     pub(crate) fn backlog(&self, table: &Table) -> u64 {
         let changes = table.last_change().saturating_sub(self.confirmed);
         if self.reader.is_some() { changes.min(table.used().into()) } else { 0 }

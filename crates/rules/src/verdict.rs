@@ -79,7 +79,7 @@ pub enum Verdict<'r> {
     Service(Service),
     /// `cache-use`: the cache has the object; the [`Context`](crate::Context) holds it.
     Cached {
-        /// Where the rules would go on without it.
+        /// The rule behind the one that has found the object.
         cursor: Cursor,
     },
     /// `redirect`

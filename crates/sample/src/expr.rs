@@ -300,7 +300,7 @@ impl Expr {
         let mut ended = false;
         let found = each(&self.args, facts, &mut |value| match self.convert(value, facts) {
             Some(value) => visit(value),
-            // As measured, a sample that cannot be converted ends the search.
+            // As in HAProxy, a sample that cannot be converted ends the search.
             None => {
                 ended = true;
                 true

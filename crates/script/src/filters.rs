@@ -8,7 +8,7 @@ use crate::host::{Host, NoHost};
 use crate::state::State;
 use mlua::{Function, RegistryKey, Table, Value as LuaValue};
 
-/// An event of a stream that filters are told.
+/// An event of a stream that calls the functions of filters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FilterEvent {
     /// A direction begins.

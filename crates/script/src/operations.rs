@@ -234,7 +234,7 @@ fn direction(args: &Args<'_>) -> Side {
     }
 }
 
-/// What a filter asks for, or says of the end of its message.
+/// Calls of a filter: it asks for the payload of a message, or changes where the message ends.
 fn filter(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let (side, on) = (direction(args), args.value(1).as_boolean().unwrap_or(false));
     match name {

@@ -53,7 +53,7 @@ pub(crate) fn here() -> Option<Rc<dyn Surroundings>> {
 /// The process that the thread belongs to.
 ///
 /// # Errors
-/// It does not serve yet.
+/// The process does not serve yet.
 pub(crate) fn process(name: &str) -> Result<Rc<dyn Process>, ScriptError> {
     let process = here().and_then(|here| here.process());
     process.ok_or_else(|| {

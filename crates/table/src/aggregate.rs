@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// How long the connections of a node count after its session has ended, and those of its last
-/// session after the next one has begun, in milliseconds.
+/// The time for which the connections of a node count after its session has ended, and those of its
+/// last session after the next one has begun, in milliseconds.
 const GRACE: u64 = 10_000;
 
-/// How the values of all nodes become one. Values that are set rather than counted (tags, servers)
-/// are always those of the node that has used its entry last, of those nodes that have set one.
+/// The function that makes one value of those of all nodes. A value that is set rather than counted
+/// (tags, servers) is always that of the node that has used its entry last, of the nodes that have
+/// set one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregate {
     /// Their sum.
     Sum,
     /// The greatest one.
     Max,
-    /// That of the node that has used its entry last.
+    /// The value of the node that has used its entry last.
     Last,
 }
 
@@ -38,7 +39,7 @@ impl Aggregate {
 pub(crate) struct EntryOfNode<'e> {
     pub(crate) hash: u64,
     pub(crate) key: &'e [u8],
-    /// When it expires, or was touched last.
+    /// The moment at which the entry expires, or was touched last.
     pub(crate) due: u64,
 }
 
@@ -59,11 +60,11 @@ pub(crate) trait OtherNodes: Debug + Send + Sync {
 /// Whether a table learns how many connections others have open.
 #[derive(Debug)]
 pub(crate) enum ForeignConnections {
-    /// It does not: `conn_cur` counts what this process has open.
+    /// Foreign connections do not count: `conn_cur` has the connections of this process.
     Ignored,
-    /// It does: it is only read here (`recv-only`).
+    /// Foreign connections count: this process only reads the table (`recv-only`).
     Learned,
-    /// It is the copy of a node, and counts the connections of sessions that are not over.
+    /// The table is the copy of a node: connections count until the node's session is over.
     OfNode(NodeSession),
 }
 
@@ -76,7 +77,7 @@ pub(crate) struct NodeSession {
     /// The number of the session, from 1 on.
     number: AtomicU32,
     begun: AtomicU64,
-    /// When it ended; `u64::MAX` as long as it is open.
+    /// The moment of its end; `u64::MAX` while it is open.
     ended: AtomicU64,
 }
 

@@ -51,7 +51,7 @@ pub struct Learned<'a> {
 /// The values that an entry has after others have taught it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precedence {
-    /// Entries that were learned from peers.
+    /// The values that were learned from peers.
     Learned,
     /// The greater counts and rates, and of all else what was learned; what this process has if it
     /// has logged a change of the entry after this one.
@@ -64,7 +64,8 @@ pub enum Precedence {
     /// the entry, and others say what it was: if this process has changed the entry since it began,
     /// it keeps what it has set, and the entry is logged as changed, so that all others get it.
     OwnBefore,
-    /// Those that were learned, without connections: others say what a node has that is not there.
+    /// The learned values but for `conn_cur`: other peers teach the entries of a node that is
+    /// absent, whose connections have ended.
     OfAbsentNode,
 }
 

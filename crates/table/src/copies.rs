@@ -21,7 +21,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// What the entries of the other nodes say, of those that have one.
+    /// Reads the entries of the other nodes that have one.
     fn others<T>(
         &self,
         entry: EntryOfNode<'_>,
@@ -68,7 +68,7 @@ impl OtherNodes for Copies {
     }
 }
 
-/// How far a listing of the entries of all nodes has come.
+/// The progress of a listing of the entries of all nodes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GroupWalk {
     table: usize,

@@ -173,7 +173,7 @@ impl Entry {
         uses
     }
 
-    /// The same of this node alone.
+    /// The value of this node alone.
     pub fn read_own(&self, of: &[(DataType, u32)], now: u64, values: &mut Vec<u64>) -> u32 {
         let held = self.lock();
         let value = |(data, index): &(DataType, u32)| {

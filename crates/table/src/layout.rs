@@ -51,7 +51,7 @@ pub struct Settings {
     pub store: Vec<Stored>,
     /// The name of the `peers` section that shares it.
     pub peers: Option<Arc<str>>,
-    /// It is not changed here, so that `conn_cur` is learned too (`recv-only`).
+    /// This process does not change the table, and learns `conn_cur` too (`recv-only`).
     pub recv_only: bool,
     /// The name of the table that tags and servers are written to as well, when they are learned
     /// (`write-to`).

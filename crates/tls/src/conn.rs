@@ -61,7 +61,7 @@ pub struct Conn {
     held: usize,
     /// Bytes of these records that answer messages of the peer about the session.
     answers: u32,
-    /// How many reads in a row had such messages alone.
+    /// The number of reads in a row that had such messages alone.
     asides: u8,
     /// The last call was ended because it would have gone on for long.
     cut_short: bool,

@@ -14,8 +14,9 @@ const AHEAD: usize = 4096;
 /// The most that is received of a peer that has closed.
 const MOST_EXHAUSTED: usize = 16 * AHEAD;
 
-/// How often an established session may receive during one call of the library. A record takes two;
-/// the library itself would go on as long as the peer sends only messages about the session.
+/// The number of receive calls that an established session may make during one call of the library.
+/// A record takes two; the library itself would go on as long as the peer sends only messages about
+/// the session.
 const MOST_RECEIVED: u8 = 8;
 
 /// Bytes that have arrived, as far as the session has not taken them.

@@ -80,7 +80,7 @@ pub fn reserve_again(
     if !claim.is_served() && (!claim.server.queue.is_empty() || !claim.try_serve()) {
         return Ok(Reservation::ServerQueue(claim));
     }
-    // As measured, every attempt counts as a session of the server.
+    // As in HAProxy, every attempt counts as a session of the server.
     count_session(tx, &claim);
     tx.claim = Some(claim);
     Ok(Reservation::Slot)

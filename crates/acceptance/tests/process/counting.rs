@@ -161,7 +161,7 @@ fn the_process_counts_bytes_and_buffers() {
     assert!(of(&info, "PoolUsed_bytes") <= of(&info, "PoolAlloc_bytes"), "{info}");
 }
 
-/// As measured, a malformed, incomplete or missing request counts as a request too; one that its
+/// As in HAProxy, a malformed, incomplete or missing request counts as a request too; one that its
 /// client gives up before the answer has another status.
 #[test]
 fn requests_that_are_none_are_counted() {
@@ -196,8 +196,8 @@ fn rows(weir: &Running, fields: &[&str]) -> [Vec<String>; 3] {
         .map(|(proxy, row)| fields.iter().map(|field| weir.stat(proxy, row, field)).collect())
 }
 
-/// As measured, a truncated response counts as a failure and an abort, a malformed one as a failure
-/// only.
+/// As in HAProxy, a truncated response counts as a failure and an abort, a malformed one as a
+/// failure only.
 #[test]
 fn responses_that_end_early_count_as_failed() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
@@ -238,7 +238,7 @@ fn responses_that_end_early_count_as_failed() {
     }
 }
 
-/// As measured, each interim response counts for the server and not for the frontend.
+/// As in HAProxy, each interim response counts for the server and not for the frontend.
 #[test]
 fn interim_responses_count_on_the_server() {
     let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
@@ -254,7 +254,7 @@ fn interim_responses_count_on_the_server() {
     assert_eq!(rows(&weir, &["hrsp_1xx", "hrsp_2xx", "req_tot"]), expected);
 }
 
-/// As measured, a request that waits for any server does not count in `lbtot`, one that waits for
+/// As in HAProxy, a request that waits for any server does not count in `lbtot`, one that waits for
 /// the server of its hash does.
 #[test]
 fn requests_from_a_queue_are_not_balanced() {

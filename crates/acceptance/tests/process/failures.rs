@@ -194,7 +194,7 @@ fn no_backend_at_all_is_a_503() {
     assert!(line.contains(" -1/-1/-1/-1/"), "as measured, no time is told: {line}");
 }
 
-/// As measured, neither its servers nor its rules nor its error files are used.
+/// As in HAProxy, neither its servers nor its rules nor its error files are used.
 #[test]
 fn a_disabled_backend_serves_no_client() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
@@ -218,7 +218,8 @@ fn a_disabled_backend_serves_no_client() {
     assert_eq!(origin.connections(), 0);
 }
 
-/// As measured, a connection that is closed before the response is parsed has brought no response.
+/// As in HAProxy, a connection that is closed before the response is parsed has brought no
+/// response.
 #[test]
 fn a_connection_that_rules_close_brings_no_response() {
     let log = LogReceiver::new();
@@ -334,7 +335,7 @@ fn an_early_answer_to_a_big_request_arrives() {
     assert_eq!((answer.status(), answer.text().as_str()), (413, "no!"));
 }
 
-/// As measured, a source address that this machine does not have is logged at each attempt.
+/// As in HAProxy, a source address that this machine does not have is logged at each attempt.
 #[test]
 fn a_missing_source_address_is_reported() {
     let (origin, log) = (Origin::saying("never"), LogReceiver::new());

@@ -627,7 +627,7 @@ pub(crate) fn connection_field(stream: u8) -> Vec<u8> {
     [&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, stream][..], block].concat()
 }
 
-/// As measured, a stream that is refused before it is a request leaves a log line, even with
+/// As in HAProxy, a stream that is refused before it is a request leaves a log line, even with
 /// `option dontlognull`.
 #[test]
 fn refused_streams_leave_a_log_line() {
@@ -696,7 +696,7 @@ fn open(stream: u8, block: &[u8]) -> Vec<u8> {
     [&[0, 0, block.len() as u8, 1, 4, 0, 0, 0, stream][..], block].concat()
 }
 
-/// As measured, the end of the connection ends the stream of a tunnel, as in HTTP/1.
+/// As in HAProxy, the end of the connection ends the stream of a tunnel, as in HTTP/1.
 #[test]
 fn a_tunnel_ends_with_its_connection() {
     let log = LogReceiver::new();
@@ -768,7 +768,7 @@ fn tunnels_have_no_body_to_wait_for() {
     while frame(&mut client).3 != b"early" {}
 }
 
-/// As measured, a requested upgrade that is answered with a message ends with that message.
+/// As in HAProxy, a requested upgrade that is answered with a message ends with that message.
 #[test]
 fn an_upgrade_that_is_not_taken_ends_with_its_answer() {
     let (origin, log) = (Origin::saying("no"), LogReceiver::new());
@@ -827,7 +827,7 @@ fn an_exchange_ends_with_its_answer_where_the_server_wants_no_more() {
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"POST http://a/ HTTP/2.0\"");
 }
 
-/// The same for a client of HTTP/1: its connection is closed, whatever reason the server gives.
+/// A client of HTTP/1 has its connection closed, whatever reason the server gives.
 /// HAProxy does the same and logs `SD--`.
 #[test]
 fn a_request_whose_rest_is_not_wanted_ends_its_connection() {
@@ -846,7 +846,7 @@ fn a_request_whose_rest_is_not_wanted_ends_its_connection() {
     }
 }
 
-/// As measured, a request that is reset before it is processed is no request.
+/// As in HAProxy, a request that is reset before it is processed is no request.
 #[test]
 fn a_request_that_is_withdrawn_at_once() {
     let (origin, log) = (Origin::saying(""), LogReceiver::new());

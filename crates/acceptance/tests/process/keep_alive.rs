@@ -22,7 +22,8 @@ fn requests_of_one_client_share_connections_on_both_sides() {
     assert_eq!(weir.stat("app", "s", "connect"), "1");
 }
 
-/// As measured, rules do not see the `Connection` field, and the one that a rule sets takes effect.
+/// As in HAProxy, rules do not see the `Connection` field, and the one that a rule sets takes
+/// effect.
 #[test]
 fn rules_close_connections_and_do_not_see_the_connection_header() {
     let answer = "HTTP/1.1 200 OK\r\nConnection: keep-alive, a\r\nContent-Length: 0\r\n\r\n";
@@ -573,7 +574,7 @@ fn many_clients_at_once_are_all_answered() {
     assert_eq!(weir.stat("web", "FRONTEND", "req_tot"), "300");
 }
 
-/// How a server sees the end of a connection after `client` has closed its own.
+/// The end of a connection that a server sees after `client` has closed its own.
 fn end_seen(back: &str, answer: &str, client: fn(Client)) -> std::io::Result<usize> {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -204,7 +204,7 @@ fn httpslog_has_fields_of_tls() {
     assert!(line.ends_with(" \"GET / HTTP/1.1\" 0/-/-/-/0 -/-/-"), "{line}");
 }
 
-/// As measured, there are no captures, no bytes and no unique id.
+/// As in HAProxy, there are no captures, no bytes and no unique id.
 #[test]
 fn connections_without_a_request_are_logged_with_zero_bytes() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
@@ -284,7 +284,7 @@ fn unique_ids_have_no_text_for_missing_samples() {
     assert_eq!(log.line(), "<>");
 }
 
-/// As measured, an id is made when a rule needs it, else after the frontend's rules. Changes by
+/// As in HAProxy, an id is made when a rule needs it, else after the frontend's rules. Changes by
 /// rules of the backend are not in it, and these rules do not see its header.
 #[test]
 fn ids_are_made_behind_the_rules_of_the_frontend() {
@@ -316,7 +316,7 @@ fn ids_are_made_behind_the_rules_of_the_frontend() {
     assert_eq!(log.line(), format!("{id} 192.0.2.8"));
 }
 
-/// As measured, a connection without a request is an error, a response with 500 is not.
+/// As in HAProxy, a connection without a request is an error, a response with 500 is not.
 #[test]
 fn connections_that_fail_before_a_request_have_a_format_of_their_own() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
@@ -336,7 +336,7 @@ fn connections_that_fail_before_a_request_have_a_format_of_their_own() {
     assert_eq!(log.line(), "request 200");
 }
 
-/// As measured, each stream has one number from 0 up, for every use of it, malformed requests
+/// As in HAProxy, each stream has one number from 0 up, for every use of it, malformed requests
 /// included.
 #[test]
 fn streams_are_numbered() {
@@ -371,7 +371,7 @@ fn streams_are_numbered() {
     }
 }
 
-/// As measured, an error that `errorfile` replaces is logged and counted with its own status.
+/// As in HAProxy, an error that `errorfile` replaces is logged and counted with its own status.
 #[test]
 fn a_replaced_error_keeps_its_status() {
     const OTHER: &str = "HTTP/1.0 400 Bad\r\nContent-Length: 3\r\n\r\nabc";
@@ -432,7 +432,7 @@ fn a_replaced_error_keeps_its_status() {
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
 
-/// As measured, rules of a response see its status, or that of the error that it replaces.
+/// As in HAProxy, rules of a response see its status, or that of the error that it replaces.
 #[test]
 fn rules_of_a_response_see_its_status() {
     let origin = Origin::answering(reply("201 Created", "hello"));
@@ -447,7 +447,7 @@ fn rules_of_a_response_see_its_status() {
     assert_eq!((answer.status(), answer.header("b")), (302, Some("403")));
 }
 
-/// As measured, the line is written once the connection to the server is established.
+/// As in HAProxy, the line is written once the connection to the server is established.
 #[test]
 fn option_logasap_logs_a_session_once_it_is_connected() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
@@ -519,7 +519,7 @@ fn a_log_target_that_is_not_read_costs_lines_and_no_request() {
     }
 }
 
-/// What filters and scripts print goes the way of log lines.
+/// The output of filters and scripts is dropped and counted like log lines.
 #[test]
 fn a_standard_error_that_is_not_read_costs_lines_and_no_request() {
     let (writer, reader) = unread("pipe");

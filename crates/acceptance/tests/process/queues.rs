@@ -106,7 +106,7 @@ fn a_backup_server_takes_over_waiting_requests() {
     assert_eq!(waiting[1].response().text(), "second", "while the other is served still");
 }
 
-/// As measured, requests that wait for any server go on waiting for `timeout queue`, but new
+/// As in HAProxy, requests that wait for any server go on waiting for `timeout queue`, but new
 /// requests do not join them.
 #[test]
 fn a_wait_outlives_the_last_server() {
@@ -184,8 +184,8 @@ fn a_client_that_leaves_the_queue_in_the_middle_of_a_body_ends_its_request() {
 
 const POST: &str = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n";
 
-/// As measured, the log has the number of requests that were served while a request waited, itself
-/// included, so that priorities do not falsify it.
+/// As in HAProxy, the log has the number of requests that were served while a request waited,
+/// itself included, so that priorities do not falsify it.
 #[test]
 fn positions_count_requests_served_meanwhile() {
     let ((origin, release), log) = (held("late"), LogReceiver::new());

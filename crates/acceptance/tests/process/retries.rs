@@ -180,7 +180,7 @@ fn refused_connections_are_retried_by_default() {
     }
 }
 
-/// As measured, a redispatch counts when another server is chosen. A request that gets the same
+/// As in HAProxy, a redispatch counts when another server is chosen. A request that gets the same
 /// server again has waited for it and counts as a retry.
 #[test]
 fn a_server_that_is_chosen_again_is_no_redispatch() {
@@ -203,7 +203,7 @@ fn a_server_that_is_chosen_again_is_no_redispatch() {
     assert_eq!(weir.stat("app", "BACKEND", "wretr"), "2");
 }
 
-/// As measured, a server that has refused a request has no session for it, not even while the
+/// As in HAProxy, a server that has refused a request has no session for it, not even while the
 /// request pauses before its next attempt.
 #[test]
 fn refused_connections_are_no_sessions() {
@@ -225,7 +225,7 @@ fn refused_connections_are_no_sessions() {
     drop(clients);
 }
 
-/// As measured, every attempt is a session of the server, and one that was not established has no
+/// As in HAProxy, every attempt is a session of the server, and one that was not established has no
 /// times.
 #[test]
 fn refused_attempts_are_counted_and_not_timed() {

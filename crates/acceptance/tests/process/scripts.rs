@@ -893,6 +893,19 @@ fn failures_of_filters_refuse_their_message() {
     weir.expect_error("the length of the payload is not that of 'content-length'");
 }
 
+/// The answer to bytes that pass the filter `f` of a script to a server that sends them back.
+fn echo(script: &str, bytes: &str) -> String {
+    let origin = Origin::new(|mut peer| {
+        let bytes = peer.client.rest();
+        peer.send(bytes);
+    });
+    let weir = plain(script, "    filter lua.f").between(&origin, &LogReceiver::new());
+    let mut client = weir.web();
+    client.send(bytes);
+    client.half_close();
+    String::from_utf8_lossy(&client.rest()).into_owned()
+}
+
 #[test]
 fn filters_see_and_change_the_bytes_of_a_session() {
     let script = filter_class(
@@ -902,15 +915,7 @@ fn filters_see_and_change_the_bytes_of_a_session() {
             end
         end",
     );
-    let origin = Origin::new(|mut peer| {
-        let bytes = peer.client.rest();
-        peer.send(bytes);
-    });
-    let weir = plain(&script, "    filter lua.f").between(&origin, &LogReceiver::new());
-    let mut client = weir.web();
-    client.send("abc");
-    client.half_close();
-    assert_eq!(String::from_utf8_lossy(&client.rest()), "ABC!");
+    assert_eq!(echo(&script, "abc"), "ABC!");
 }
 
 #[test]
@@ -928,15 +933,7 @@ fn a_filter_that_waits_sees_the_payload_again_at_its_time() {
             channel:set((span >= 140) and 'late' or 'early')
         end",
     );
-    let origin = Origin::new(|mut peer| {
-        let bytes = peer.client.rest();
-        peer.send(bytes);
-    });
-    let weir = plain(&script, "    filter lua.f").between(&origin, &LogReceiver::new());
-    let mut client = weir.web();
-    client.send("abc");
-    client.half_close();
-    assert_eq!(String::from_utf8_lossy(&client.rest()), "late");
+    assert_eq!(echo(&script, "abc"), "late");
 }
 
 #[test]

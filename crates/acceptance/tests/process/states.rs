@@ -80,7 +80,7 @@ fn servers_go_on_where_they_were() {
     after.expect_error("Server bk/plain remains in forced drain mode.");
 }
 
-/// As measured, a server that an operator has taken out of its configured maintenance stays so
+/// As in HAProxy, a server that an operator has taken out of its configured maintenance stays so
 /// after a reload.
 #[test]
 fn a_configured_rest_that_was_ended_stays_ended() {

@@ -211,7 +211,7 @@ fn show_stat_shows_modules_on_request() {
     }
 }
 
-/// As measured, the log names the page in place of a server, with times of 0.
+/// As in HAProxy, the log names the page in place of a server, with times of 0.
 #[test]
 fn the_page_is_the_server_in_the_log() {
     let log = LogReceiver::new();

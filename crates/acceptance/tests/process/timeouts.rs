@@ -169,7 +169,7 @@ fn a_client_that_stops_within_its_body_has_its_own_time_when_the_server_has_no_l
 /// Longer than the limits of half-closed tunnels.
 const IDLE: Duration = Duration::from_millis(300);
 
-/// How long a tunnel stays after one side has closed and the other is silent.
+/// The time for which a tunnel stays after one side has closed and the other is silent.
 fn half_closed_tunnel(client_closes: bool, timeout: &str) -> (Duration, String) {
     let log = LogReceiver::new();
     let origin = Origin::new(move |mut peer| {
@@ -377,7 +377,7 @@ fn sent_bytes_do_not_reset_timeouts_with_independent_streams() {
     }
 }
 
-/// As measured, a client that is silent for too long counts as half-closed, and the server's own
+/// As in HAProxy, a client that is silent for too long counts as half-closed, and the server's own
 /// timeout goes on.
 #[test]
 fn a_silent_client_of_tcp_mode_gets_the_last_bytes_of_its_server() {

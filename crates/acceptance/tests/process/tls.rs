@@ -383,7 +383,7 @@ backend app
     assert_eq!(client.response().text(), "127.0.0.1,a.test");
 }
 
-/// As measured, the log line and `src` have the client that the header names.
+/// As in HAProxy, the log line and `src` have the client that the header names.
 #[test]
 fn a_handshake_that_fails_behind_a_proxy_header_is_that_clients() {
     let log = LogReceiver::new();

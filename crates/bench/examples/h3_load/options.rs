@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 pub(crate) const USAGE: &str = "\
 usage: h3-load [-cCONNECTIONS] [-mSTREAMS] [-DSECONDS] [-tTHREADS] [--handshakes | --hold] https://ADDRESS:PORT/PATH";
 
-/// What is asked for.
+/// The options of a run.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) connections: u32,

@@ -459,7 +459,7 @@ fn redispatch(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed
     let interval = match args.get(1) {
         _ if !wanted(cx) => 0,
         None => -1,
-        // As measured, 0 means no interval.
+        // As in HAProxy, 0 means no interval.
         Some(_) => match args.wrapped(1) {
             Some(0) => -1,
             Some(interval) => interval,

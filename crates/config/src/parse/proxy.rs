@@ -337,7 +337,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         "Idle server connections of one client's own.",
         |p, _, a| {
             let expected = "'max-session-srv-conns' expects an integer argument.";
-            // As measured, a negative number means no own connections.
+            // As in HAProxy, a negative number means no own connections.
             let limit = a.wrapped(1).ok_or_else(|| a.fault(1, expected))?;
             p.settings.front.settings.own_connections = u32::try_from(limit).unwrap_or(0);
             a.ignores_behind(1);
@@ -409,7 +409,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
             let number = a.wrapped(1);
             let message = "'retries' expects an integer argument (dispatch counts for one).";
             let number = number.ok_or_else(|| a.fault(1, message))?;
-            // As measured, a negative number means 0.
+            // As in HAProxy, a negative number means 0.
             p.settings.back.settings.retries = u32::try_from(number).unwrap_or(0);
             a.no_more_than(1)
         },
@@ -559,7 +559,7 @@ pub(crate) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> P
     if allowed(proxy, cx, args, keyword.places, name)? {
         return (keyword.parse)(proxy, cx, args);
     }
-    // As measured, HAProxy parses every line that it ignores, except this one.
+    // As in HAProxy, HAProxy parses every line that it ignores, except this one.
     if name == "stick" {
         return Ok(());
     }

@@ -42,7 +42,7 @@ pub(super) fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
             cx.about(Severity::Alert, &server.place, message);
         }
         let follows = matches!(server.address.port, ServerPort::FromClient(_));
-        // As measured, a server without an address of its own needs no port either.
+        // As in HAProxy, a server without an address of its own needs no port either.
         if server.host.is_none() && server.address.is_anywhere() {
             continue;
         }

@@ -191,7 +191,7 @@ pub fn server_changed(
         }
     };
     announce(worker, back, level, &text);
-    // As measured, a server that stops accepting new sessions causes no mail.
+    // As in HAProxy, a server that stops accepting new sessions causes no mail.
     if change != Change::Stopping {
         mail::send_alert(worker, &back.proxy, level, &text);
     }

@@ -314,7 +314,8 @@ fn count_ending(tx: &Transaction) {
     let server = tx.claim.as_ref().map(|claim| claim.server().block());
     let back = tx.backend.as_ref().map(|backend| backend.block());
     if metric == Metric::ServerAborts && journal.cause == Cause::ServerAbort {
-        // As measured, a truncated response counts as failed too, and a malformed one is no abort.
+        // As in HAProxy, a truncated response counts as failed too, and a malformed one is no
+        // abort.
         let blocks = [server, back].into_iter().flatten();
         blocks.for_each(|block| block.count(Metric::FailedResponses));
         if journal.garbled {

@@ -180,8 +180,8 @@ pub(crate) fn store(view: &mut View<'_>, name: &str) {
     }
 }
 
-/// When the request was sent to the server, in milliseconds: the age of a response counts from then
-/// on (RFC 9111 section 4.2.3).
+/// The moment at which the request was sent to the server, in milliseconds: the age of a response
+/// counts from then on (RFC 9111 section 4.2.3).
 fn asked_at(view: &View<'_>) -> u64 {
     let (now, sent) = (view.worker.millis(), view.notes.journal.connected / 1_000_000);
     if sent == 0 { now } else { sent.min(now) }

@@ -94,9 +94,9 @@ struct QuicDriver {
     /// The last progress of a client that takes the responses of an ended connection; none: it has
     /// acknowledged all of them.
     delivery: Option<(Option<DeliveryProgress>, Tick)>,
-    /// When a connection without requests is closed, unless the client closes it.
+    /// The moment at which a connection without requests is closed, unless the client closes it.
     closes: Option<Tick>,
-    /// When either side has closed the connection.
+    /// The moment at which either side has closed the connection.
     closed: Option<Tick>,
     /// The connection ends without a packet to its client.
     vanishes: bool,
@@ -163,7 +163,7 @@ impl QuicDriver {
         conn.is_over() || self.vanishes || self.closing_end().is_some_and(|at| at.is_due(now))
     }
 
-    /// When a process that stops forgets a closed connection.
+    /// The moment at which a process that stops forgets a closed connection.
     fn closing_end(&self) -> Option<Tick> {
         let closed = self.closed.filter(|_| self.host.worker.shared.is_stopping())?;
         Some(closed.plus_ms(CLOSING_MS))

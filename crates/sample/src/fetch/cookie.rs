@@ -83,7 +83,7 @@ fn visit<'e>(
 ) -> bool {
     let mut offer = |(found, value, end): Pair<'e>| {
         let wanted = match name {
-            // As measured, an empty value counts only in front of a semicolon.
+            // As in HAProxy, an empty value counts only in front of a semicolon.
             Some(name) => found == name.as_bytes() && (!value.is_empty() || end == Some(b';')),
             None => true,
         };

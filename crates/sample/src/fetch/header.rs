@@ -157,7 +157,7 @@ fn to_int(value: Value<'_>) -> Option<Value<'static>> {
 }
 
 fn names<'e>(head: &'e Head, args: &'e Args) -> Outcome<'e> {
-    // As measured, an empty argument stands for a NUL byte.
+    // As in HAProxy, an empty argument stands for a NUL byte.
     let delimiter = match args.bytes(0) {
         _ if args.0.is_empty() => b",",
         b"" => b"\0",

@@ -307,7 +307,7 @@ fn acls_see_every_value() {
     }
 }
 
-/// As measured with HAProxy in all rule sets.
+/// The results are those of HAProxy in all rule sets.
 #[test]
 fn a_stream_of_messages_has_no_payload() {
     for is_final in [true, false] {
@@ -468,7 +468,7 @@ fn credentials_are_taken_apart() {
     assert_eq!(with(b"Basic ???").eval("http_auth_user"), "undefined");
 }
 
-/// As measured, an empty cookie is found unless it ends its header field.
+/// As in HAProxy, an empty cookie is found unless it ends its header field.
 #[test]
 fn empty_cookies_are_found_only_before_others() {
     for (field, cook, count, value) in [

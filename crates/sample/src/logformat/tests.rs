@@ -116,8 +116,8 @@ fn missing_samples_are_shown_as_in_haproxy() {
     assert_eq!(log("a %hr b", &world), "a b", "captures of a proxy without any do not");
 }
 
-/// As measured, a capture slot without a header is `-` in every list, and one with an empty header
-/// is empty.
+/// As in HAProxy, a capture slot without a header is `-` in every list, and one with an empty
+/// header is empty.
 #[test]
 fn lists_of_captures_can_be_taken_apart() {
     let world = logged();

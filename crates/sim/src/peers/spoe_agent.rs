@@ -72,7 +72,7 @@ impl AgentPlan {
         }
     }
 
-    /// The same with every fault.
+    /// The plan with every fault.
     #[must_use]
     pub fn faulty(self) -> Self {
         Self {

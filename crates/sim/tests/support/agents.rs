@@ -6,7 +6,7 @@ use sample::vars::VarName;
 use settings::{BackendApp, Filter, Logs, SpoeFilter};
 use std::sync::Arc;
 
-/// How requests share the connections to an application.
+/// The ways in which requests share the connections to an application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FcgiOptions {
     pub(crate) keep_conn: bool,

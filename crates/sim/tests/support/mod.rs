@@ -125,6 +125,18 @@ impl Lab {
         }
     }
 
+    fn spawn_clients(
+        &mut self,
+        (count, requests): (u64, u32),
+        plan: impl Fn(ClientPlan) -> ClientPlan,
+        client: impl Fn(ClientPlan, Rc<RefCell<Tally>>) -> Box<dyn Actor>,
+    ) {
+        for _ in 0..count {
+            let actor = client(plan(self.next_client(requests)), self.tally.clone());
+            self.machine.net().spawn(actor);
+        }
+    }
+
     /// Spawns `count` clients with `requests` requests each, over all listeners in turn.
     pub(crate) fn clients(
         &mut self,
@@ -132,10 +144,7 @@ impl Lab {
         requests: u32,
         plan: impl Fn(ClientPlan) -> ClientPlan,
     ) {
-        for _ in 0..count {
-            let plan = plan(self.next_client(requests));
-            self.machine.net().spawn(Client::new(plan, self.tally.clone()));
-        }
+        self.spawn_clients((count, requests), plan, |plan, tally| Client::new(plan, tally));
     }
 
     /// As [`Lab::clients`], with clients of HTTP/2.
@@ -145,10 +154,7 @@ impl Lab {
         requests: u32,
         plan: impl Fn(ClientPlan) -> ClientPlan,
     ) {
-        for _ in 0..count {
-            let plan = plan(self.next_client(requests));
-            self.machine.net().spawn(H2Client::new(plan, self.tally.clone()));
-        }
+        self.spawn_clients((count, requests), plan, |plan, tally| H2Client::new(plan, tally));
     }
 
     /// Runs to the end, at which so many requests were answered, each has a line without a failure,

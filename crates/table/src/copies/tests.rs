@@ -62,7 +62,7 @@ fn counts_and_rates_are_added_up() {
     assert_eq!(read(&table, 1, DataType::HttpReqRate, NOW), Some(17));
     let own = table.look(&key(1), NOW, |entry| entry.get_own(DataType::Gpc0, 0, NOW));
     assert_eq!(own, Some(Some(5)));
-    // What a node teaches replaces its own earlier value alone.
+    // A value that a node teaches replaces the earlier value of that node, and of no other.
     teach(&table, 0, 1, &[number(DataType::Gpc0, 21)], NOW);
     assert_eq!(read(&table, 1, DataType::Gpc0, NOW), Some(326));
 }

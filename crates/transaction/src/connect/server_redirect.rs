@@ -28,7 +28,7 @@ pub(crate) fn instead_of(tx: &mut Transaction) -> Option<Failure> {
     answer.push(b"content-length", b"0");
     answer.push(b"location", &location);
     space.body.clear();
-    // As measured, the connection closes after the redirect.
+    // As in HAProxy, the connection closes after the redirect.
     tx.client.mux.close_after_message();
     Some(Failure::prepared(Cause::Local, Phase::Connect))
 }

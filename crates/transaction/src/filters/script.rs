@@ -82,7 +82,8 @@ pub(super) fn head(tx: &mut Transaction, side: Side) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How a body is delimited by a head that filters have changed: one without a length is chunked.
+/// The delimitation of the body behind a head that filters have changed: one without a length is
+/// chunked.
 pub(super) fn framing(head: &Head, body: BodyKind) -> BodyKind {
     let BodyKind::Length(_) = body else { return body };
     let length = head.all(b"content-length").next().map(|field| field.value.to_vec());
@@ -117,7 +118,7 @@ fn refusal(tx: &Transaction, side: Side) -> Failure {
     }
 }
 
-/// How a function of a filter has ended.
+/// The end of a function of a filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ended {
     /// Without a number, or there is no such function.

@@ -27,7 +27,7 @@ use transport::streams::{self, CallExchange};
 /// Bytes of the response that are dropped at once.
 const PIECE: usize = 16 << 10;
 
-/// What the request takes over from that of the client.
+/// The state that the request takes over from the client's request.
 struct Inherited {
     caches: CacheUse,
     variables: Vec<(VarName, Value<'static>)>,

@@ -99,7 +99,7 @@ fn begin(tx: &mut Transaction) -> Progress {
     }
     h2_byte_count::reply(tx);
     let mut length = body_kind(tx);
-    // As measured, responses of rules and errors pass no filter.
+    // As in HAProxy, responses of rules and errors pass no filter.
     if tx.notes.journal.applet.is_some() {
         length = filters::local_response(tx, length);
     }

@@ -342,8 +342,8 @@ impl Relay {
         (reading || self.up.holds_data()).then(|| since.plus_ms(span))
     }
 
-    /// As measured, a client that is silent for too long counts as half-closed: the server has its
-    /// own time to finish.
+    /// As in HAProxy, a client that is silent for too long counts as half-closed: the server has
+    /// its own time to finish.
     ///
     /// # Errors
     /// The server takes too long, or the client does not take what there is for it.

@@ -37,9 +37,9 @@ const STREAM: u64 = 20 << 10;
 /// Bytes of payload that a task may keep although memory is short, as a request with a small body.
 pub const SMALL: usize = 16 << 10;
 
-/// How long a client may be idle while memory is short, in milliseconds. A client that sends one
-/// request after another keeps its connection: a new one costs it round trips, and a handshake
-/// costs more memory than the idle connection holds.
+/// The time for which a client may be idle while memory is short, in milliseconds. A client that
+/// sends one request after another keeps its connection: a new one costs it round trips, and a
+/// handshake costs more memory than the idle connection holds.
 pub const SHORT_IDLE_MS: u32 = 100;
 
 /// Whether a task may keep more payload in memory.

@@ -83,7 +83,7 @@ pub(crate) fn no_configuration(sources: &[PathBuf]) -> String {
     )
 }
 
-/// What to type, in short.
+/// The usage text behind an error: three command lines.
 const SHORT: &str = "\
 Usage : weir [-c] -f <cfgfile|cfgdir> [<option>]... [-- <cfgfile>...]
   weir -c -f /etc/haproxy/haproxy.cfg    checks a configuration
@@ -105,7 +105,7 @@ pub(crate) fn help() -> String {
     text + EXAMPLES
 }
 
-/// What follows the list of flags.
+/// The examples below the list of flags.
 const EXAMPLES: &str = "
 Examples:
   weir -c -f /etc/haproxy/haproxy.cfg    checks a configuration

@@ -90,7 +90,7 @@ fn join(flag: &Flag, name: &str) -> &'static str {
     }
 }
 
-/// What zsh completes for a value.
+/// The words of zsh that complete the value of a flag.
 fn value(flag: &Flag) -> String {
     match choices(flag) {
         Some(values) => format!(":value:({values})"),

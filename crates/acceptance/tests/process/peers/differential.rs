@@ -157,7 +157,7 @@ fn agree(one: &Running, other: &Running, count: usize) {
 /// The paths of requests, each with the number of the round behind it.
 const PATHS: &[&str] = &["/ip-", "/ipv6-", "/integer-", "/string-", "/gone-", "/fail-"];
 
-/// How many of them, the last ones, are answered without a server.
+/// The number of keys, the last ones, whose requests are answered without a server.
 const ANSWERED: usize = 2;
 
 /// Gives each table one more entry, or one per path.

@@ -82,7 +82,7 @@ fn two_processes_limit_their_clients_together() {
     b.cli("set table counts key /x data.gpc0 40");
     lists(&a, "counts data.gpc0 eq 42", "/x", "gpc0=42 ");
     lists(&a, "counts@B data.gpc0 eq 40", "/x", "gpc0=40 ");
-    // What only another node has is listed as well, and cleared.
+    // The table also lists an entry that only another node has, and clears it.
     b.cli("set table counts key /y data.gpc0 9");
     lists(&a, "counts key /y", "/y", "gpc0=9 ");
     a.cli("clear table counts");

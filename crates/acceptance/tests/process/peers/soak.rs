@@ -25,7 +25,7 @@ const SECTIONS: &str = "peers group\n    log <log> local0\n    \
     backend numbers\n    stick-table type integer size 10k expire 2h \
     store http_req_cnt,http_req_rate(10s) peers group\n";
 
-/// How long a change may take to be at all processes: a fresh HAProxy waits five seconds for a
+/// The time in which a change reaches all processes: a fresh HAProxy waits five seconds for a
 /// predecessor, connections are made again after up to five seconds.
 const SPREAD: Duration = Duration::from_secs(30);
 

@@ -70,7 +70,7 @@ fn keys_of_integers_have_no_sign() {
     assert!(bench.run("show table t key 4294967295").contains(" key=4294967295 "));
 }
 
-/// As measured, an address of the other family is refused, and each command names its own
+/// As in HAProxy, an address of the other family is refused, and each command names its own
 /// arguments.
 #[test]
 fn keys_are_of_the_table_s_family() {

@@ -52,7 +52,7 @@ impl Location {
         self.place.load_full()
     }
 
-    /// How often the address has changed so far. For a moment this may differ from
+    /// The number of changes of the address so far. For a moment this may differ from
     /// [`AddressSnapshot::moves`] of the current snapshot: a connection that is made then is used
     /// once.
     #[inline]

@@ -42,9 +42,9 @@ pub struct Trunk {
     /// When the last stream ended.
     pub idle_since: Cell<Tick>,
     idle: Cell<IdleState>,
-    /// Those of the same server that rest, for protocols with a request at a time.
+    /// The idle connections of the same server, for protocols that carry one request at a time.
     resting: OnceCell<Rc<Resting>>,
-    /// Whether it is among them.
+    /// Whether the connection is in `resting`.
     is_listed: Cell<bool>,
     me: Weak<Trunk>,
 }
@@ -53,14 +53,14 @@ pub struct Trunk {
 /// one at the end.
 type Resting = RefCell<Vec<Weak<Trunk>>>;
 
-/// How a connection without streams is accounted for.
+/// The account in which a connection without streams is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IdleState {
-    /// It has streams, or its task has not noticed yet that it has none.
+    /// None: the connection has streams, or its task has yet to notice that it has none.
     Busy,
-    /// It is one client's alone.
+    /// The client that alone may use the connection.
     Private,
-    /// It is one of its server's idle connections.
+    /// The idle connections of its server.
     Counted,
 }
 
@@ -110,7 +110,7 @@ struct Standing {
 }
 
 impl Standing {
-    /// One that this client may use: of those that rest the last one, else any.
+    /// A connection that this client may use: the idle one that was used last, else any.
     fn find(&self, asker: Asker) -> Option<Rc<Trunk>> {
         let mut resting = self.resting.borrow_mut();
         // Most of them suit any client, so few are looked at; those that do not stay in place.

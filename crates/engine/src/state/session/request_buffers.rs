@@ -74,7 +74,8 @@ pub struct Notes {
     pub edited: [Option<script::ChannelBytes>; 2],
     /// Bytes at the front of each direction that scripts have forwarded.
     pub passed: [usize; 2],
-    /// When the rules that wait for bytes are evaluated again in any case (`act:wake_time`).
+    /// The moment at which rules that wait for bytes are evaluated again in any case
+    /// (`act:wake_time`).
     pub wake: Option<Tick>,
     /// The record for logs, filled in when they are written; the texts of the request from its
     /// arrival.

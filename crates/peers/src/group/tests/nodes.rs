@@ -62,7 +62,7 @@ fn a_process_that_starts_again_gets_its_counts_back_and_those_of_a_node_that_is_
         world.run(3_000);
         let a = world.start("a", &["a", "b", "c"], false);
         count(&mut world, a, 2, 7);
-        // What it counts before it is taught does not hide what others know.
+        // Counts that the process makes before it is taught do not hide the values of others.
         count(&mut world, a, 1, 1);
         world.run(20_000);
         for process in [1, a] {

@@ -54,7 +54,7 @@ fn announced(head: &Head) -> Option<u64> {
 enum Shown {
     /// So many bytes pass.
     Passes(usize),
-    /// None passes before this moment (`filter.wake_time`).
+    /// No bytes pass before this moment (`filter.wake_time`).
     Waits(Tick),
 }
 
@@ -102,7 +102,7 @@ impl PayloadFilter for ScriptPayload {
         } else {
             output.append(&mut self.held);
         }
-        // What a filter holds at the end of the message has to go with it.
+        // Bytes that a filter still holds at the end of the message leave with it.
         if offer.last {
             output.append(&mut self.held);
         }

@@ -62,11 +62,11 @@ pub(super) struct Pipe {
     filters: Option<Box<FilterChain>>,
     /// Bytes at the front of the buffer that the filters have let pass.
     allowed: usize,
-    /// What filters have put in the place of bytes.
+    /// The bytes that filters have put in the place of received ones.
     replaced: Vec<u8>,
     /// The filters have seen the end.
-    told_end: bool,
-    /// When the filters let something pass again.
+    has_passed_end: bool,
+    /// The moment at which the filters are called again.
     resumes: Option<Tick>,
     /// Bytes read from the source.
     pub(super) read: u64,
@@ -99,7 +99,7 @@ impl Pipe {
             filters,
             allowed,
             replaced: Vec::new(),
-            told_end: false,
+            has_passed_end: false,
             resumes,
             read,
             sent,
@@ -236,7 +236,7 @@ impl Pipe {
 
     /// Shows the filters what has come, once what they have let pass before is sent.
     fn filter(&mut self) -> Result<(), Fault> {
-        let ends = self.ended && !self.told_end;
+        let ends = self.ended && !self.has_passed_end;
         let idle = self.allowed == 0 && self.replaced.is_empty();
         let Some(filters) = self.filters.as_mut().filter(|_| idle) else { return Ok(()) };
         if self.buffer.is_empty() && !(ends && filters.replaces()) {
@@ -246,7 +246,7 @@ impl Pipe {
         if passed.failed {
             return Err(Fault::Filter);
         }
-        (self.resumes, self.told_end) = (passed.until, passed.ended);
+        (self.resumes, self.has_passed_end) = (passed.until, passed.ended);
         if filters.replaces() {
             self.replaced.extend_from_slice(filters.output());
             filters.drop_output();
