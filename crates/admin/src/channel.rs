@@ -31,7 +31,8 @@ impl Channel {
         Self { thread: thread.clone(), socket, input, output: Vec::new() }
     }
 
-    /// Reads what has arrived, or waits for it. `false`: the client has closed its side.
+    /// Reads the bytes that have arrived, or waits for some. `false`: the client has closed its
+    /// side.
     pub(crate) async fn read(&mut self, patience: Option<u32>) -> io::Result<bool> {
         let deadline = self.deadline(patience);
         let mut buffer = [0; 4096];

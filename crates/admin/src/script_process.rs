@@ -251,7 +251,7 @@ impl Process for ScriptProcess {
             let _ = tls.abort_certificate(file);
             ScriptError::refused(crate::cli::why_refused(&refusal, file))
         };
-        // The certificate goes before its key, whatever order the script has named them in.
+        // The certificate is applied before its key, whatever the order in the script.
         for (kind, suffix) in [
             ("crt", ""),
             ("key", ".key"),

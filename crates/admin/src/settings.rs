@@ -8,9 +8,9 @@ use std::sync::atomic::AtomicU32;
 /// The rights of a runtime socket's users (management.txt 9.3, `level`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Level {
-    /// Looks at what is not sensitive.
+    /// Reads what is not sensitive.
     User,
-    /// Looks at everything, changes nothing that matters.
+    /// Reads everything, and changes only what is not critical (`clear counters`, frequencies).
     #[default]
     Operator,
     /// Everything.

@@ -56,7 +56,7 @@ impl Value {
         *self == Self::Empty
     }
 
-    /// The number, 0 for anything else.
+    /// The number; 0 for other types.
     pub fn number(&self) -> u64 {
         match self {
             Self::U32(value) => u64::from(*value),
@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// The text, empty for anything else.
+    /// The text; empty for other types.
     pub fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,
@@ -288,7 +288,7 @@ pub enum States {
     All,
     /// Servers that are up or not checked.
     Up,
-    /// All but those in maintenance.
+    /// All servers except those in maintenance.
     NoMaint,
 }
 

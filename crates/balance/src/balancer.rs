@@ -220,7 +220,7 @@ impl Balancer {
         self.count();
     }
 
-    /// Counts those that are usable, under the lock; yields those that take part.
+    /// Counts the usable servers, under the lock; returns those that take part in balancing.
     fn count(&self) -> Vec<&Arc<Server>> {
         let usable: Vec<_> = self.servers.iter().filter(|s| s.is_usable()).collect();
         let (backups, actives): (Vec<_>, Vec<_>) =

@@ -140,7 +140,7 @@ pub struct CheckResult {
     /// The layer 5-7 code, if the protocol has one; the exit status of a program, -1 if a signal
     /// ended it.
     pub code: Option<i32>,
-    /// How long it took, in milliseconds.
+    /// The duration of the check in milliseconds.
     pub duration_ms: u64,
     /// The received text or the error; empty if there is none.
     pub info: String,

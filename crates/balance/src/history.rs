@@ -13,7 +13,7 @@ pub struct PastCheck {
     pub at_ms: u64,
     /// How it ended.
     pub status: CheckStatus,
-    /// How long it took.
+    /// The duration of the check in milliseconds.
     pub duration_ms: u64,
 }
 

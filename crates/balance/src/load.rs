@@ -154,7 +154,7 @@ impl Load {
         self.word.fetch_update(AcqRel, Acquire, step).is_ok()
     }
 
-    /// Reserves if the counts are still those of a word read before; tells whether it did.
+    /// Reserves if the counts equal those of a word read before; returns whether it did.
     pub(crate) fn reserve_from(&self, word: u64) -> bool {
         self.word.compare_exchange(word, word + PENDING, AcqRel, Relaxed).is_ok()
     }

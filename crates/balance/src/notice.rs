@@ -159,7 +159,7 @@ pub fn leaving_admin(backend: &str, server: &Server, before: Admin) -> Vec<Strin
         lines.push(format!("{subject} is {state}/{mode} (leaving {forced}maintenance)."));
         lines.extend(still_draining(backend, server));
     } else if now.in_maint() {
-        // Rest hides what becomes of a drain.
+        // Maintenance hides changes of a drain.
     } else if before.in_drain() && !now.in_drain() {
         lines.push(format!("{subject} is {state} (leaving forced drain)."));
     } else if before.0 & Admin::ANY_DRAIN.0 != now.0 & Admin::ANY_DRAIN.0 {

@@ -23,7 +23,7 @@ impl NameCell {
     }
 }
 
-/// The name that a server had when it was asked for. Reading it writes nothing that threads share.
+/// The server's name at one moment. Reading it writes to no shared memory.
 pub struct ServerName(Guard<Arc<Arc<str>>>);
 
 impl ServerName {

@@ -39,8 +39,8 @@ impl Admin {
     pub const FORCED_MAINT: Self = Self(0x01);
     /// Maintenance inherited from a tracked server.
     pub const INHERITED_MAINT: Self = Self(0x02);
-    /// The configuration said `disabled`: why it started in forced maintenance. It stays when that
-    /// ends, so that the next process knows that an operator has ended it.
+    /// The configuration said `disabled`: why it started in forced maintenance. The bit stays when
+    /// maintenance ends, so that the next process knows that an operator has ended it.
     pub const CONFIG_MAINT: Self = Self(0x04);
     /// Explicitly forced into drain.
     pub const FORCED_DRAIN: Self = Self(0x08);

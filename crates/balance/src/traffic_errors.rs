@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 pub enum Layer {
     /// Whether connections are established (`observe layer4`).
     Four,
-    /// That, and what responses are worth.
+    /// Established connections and the statuses of responses (`observe layer7`).
     Seven,
 }
 
@@ -23,7 +23,7 @@ pub enum OnError {
     /// As if a check had failed.
     #[default]
     FailCheck,
-    /// As if so many had that one more takes it down.
+    /// Raises the failure count so far that one more failure marks the server down.
     SuddenDeath,
     /// The server is marked down.
     MarkDown,
@@ -58,7 +58,7 @@ pub enum Sign {
 }
 
 impl Sign {
-    /// Whether the sign is a success at a layer; `None` if it does not count there.
+    /// Whether the sign is a success at a layer; `None` if the sign does not count in this layer.
     pub(crate) fn is_good(self, layer: Layer) -> Option<bool> {
         match (self, layer) {
             (Self::Unconnected, _) => Some(false),

@@ -9,7 +9,7 @@ pub const MAX_WEIGHT: u32 = 256;
 
 /// The effective weight of a server that came up `up_for_ms` ago.
 ///
-/// It grows linearly over `slowstart_ms` in sixteenths, never starting below one sixteenth;
+/// The weight grows linearly over `slowstart_ms` in sixteenths, never starting below one sixteenth;
 /// a slow start of 0 means full speed at once.
 pub(crate) fn effective(user: u32, up_for_ms: u64, slowstart_ms: u64) -> u32 {
     user * sixteenths(up_for_ms, slowstart_ms)

@@ -17,7 +17,7 @@ use std::os::fd::IntoRawFd;
 /// `Os`.
 const LISTENER: u64 = u64::MAX - 1;
 
-/// Bytes that one read asks for.
+/// The size of a read.
 const READ: usize = 1 << 16;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -56,8 +56,8 @@ fn serve(os: &Os, listener: Handle, answer: Answer) -> Result<(), Box<dyn Error>
     }
 }
 
-/// Reads and answers all that has come. Answers that do not fit are lost: they are far smaller than
-/// socket buffers. `None`: the connection has ended.
+/// Reads and answers the bytes that have arrived. Answers that do not fit are lost: they are far
+/// smaller than socket buffers. `None`: the connection has ended.
 fn pass(
     os: &Os,
     client: Handle,

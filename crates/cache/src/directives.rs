@@ -12,9 +12,9 @@ pub enum Extent {
     /// The directive is absent.
     #[default]
     Absent,
-    /// It names fields: only those are meant.
+    /// The directive names fields, and applies to those alone.
     Fields,
-    /// The whole message is meant.
+    /// The directive applies to the whole message.
     Whole,
 }
 

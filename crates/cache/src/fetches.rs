@@ -71,7 +71,8 @@ pub struct FetchTicket {
     id: u64,
 }
 
-/// A place among those that wait. Dropped, the waiter is forgotten and not called any more.
+/// A place in the queue of requests that wait for the fetch. Dropped, the waiter is forgotten and
+/// not called any more.
 #[derive(Debug)]
 pub struct WaitTicket {
     fetches: Arc<Fetches>,

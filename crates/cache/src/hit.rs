@@ -44,7 +44,7 @@ impl Hit {
     }
 
     /// Whether it may be served instead of an error of the server (RFC 5861 section 4): section and
-    /// response allow it. It may also be fresh, but older than the request demands.
+    /// response allow it. The object may also be fresh, but older than the request demands.
     pub fn may_serve_on_error(&self) -> bool {
         let allowed = self.record.error_until > self.record.fresh_until;
         allowed && self.now < self.record.error_until
@@ -143,7 +143,7 @@ impl Hit {
         self.reader.pieces()
     }
 
-    /// All content, whatever was consumed.
+    /// The whole content, including consumed pieces.
     pub fn all_pieces(&self) -> Pieces<'_> {
         let content = self.record.body_len as usize;
         self.reader.blocks().pieces(self.record.body_at(), content)

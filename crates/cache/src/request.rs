@@ -11,11 +11,11 @@ pub enum Bypass {
     Method,
     /// HTTP/1.0, which HAProxy keeps away from caches.
     Version,
-    /// It has credentials, so that the response may be for one user.
+    /// The request has credentials, so that the response may be for one user.
     Authorization,
-    /// It has content, which a stored response cannot depend on.
+    /// The request has content, which a stored response cannot depend on.
     Content,
-    /// It asks for a new response: `no-cache`, `max-age=0`, `Pragma: no-cache`.
+    /// The request demands a new response: `no-cache`, `max-age=0`, `Pragma: no-cache`.
     NoCache,
     /// `no-store`
     NoStore,

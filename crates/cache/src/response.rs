@@ -38,13 +38,13 @@ pub enum StoreRefusal {
     NoCache,
     /// Its `Vary` or its encoding.
     Vary(VaryFault),
-    /// It has neither an explicit lifetime nor a validator.
+    /// The response has neither an explicit lifetime nor a validator.
     NoLifetime,
-    /// It is stale already.
+    /// The response is stale already.
     Stale,
     /// Its `Age` is no number.
     InvalidAge,
-    /// It is larger than `max-object-size`.
+    /// The response is larger than `max-object-size`.
     TooLarge,
 }
 
@@ -53,7 +53,7 @@ pub enum StoreRefusal {
 pub struct Lifetime {
     /// Its age on reception.
     pub age: u32,
-    /// It is fresh for so long; not 0.
+    /// The freshness lifetime in seconds; not 0.
     pub fresh: u32,
     /// So long after that it may be served while it is validated (RFC 5861 section 3).
     pub while_revalidate: u32,

@@ -12,7 +12,7 @@ const NONE: u32 = u32::MAX;
 /// not moved at each hit.
 pub(crate) const TOUCH_MS: u64 = 100;
 
-/// Most objects that one eviction looks at: those that are being served are passed over.
+/// The largest number of objects that one eviction inspects; objects being served are skipped.
 const EVICTION_SCAN: usize = 32;
 
 /// Most objects that are stored at the same time in a shard; beyond, responses are not stored.
@@ -49,11 +49,11 @@ struct FillingObject {
 pub struct CacheCounters {
     /// Requests that were looked up.
     pub lookups: u64,
-    /// Of these, those that found a fresh response.
+    /// Look-ups that found a fresh response.
     pub hits: u64,
     /// Responses that were stored.
     pub stored: u64,
-    /// Objects that gave way to others.
+    /// Objects that were evicted.
     pub evicted: u64,
 }
 
@@ -141,8 +141,8 @@ impl Shard {
         })
     }
 
-    /// The newest object of a key that a request selects. It is removed, and returned to be dropped
-    /// outside the lock, if its time is over.
+    /// The newest object of a key that a request selects. An expired object is removed, and
+    /// returned to be dropped outside the lock.
     pub(crate) fn find(&mut self, key: &CacheKey, request: &Selecting, now: u64) -> FoundObject {
         let selected = |(_, record): &(u32, ObjectRecord)| record.variant.is_selected_by(request);
         let Some((at, record)) = self.of_key(key).find(selected) else {

@@ -16,11 +16,11 @@ use stdx::BlockChain;
 pub enum StoreFault {
     /// The same response is being stored already, or too many responses are.
     Busy,
-    /// It is larger than `max-object-size`.
+    /// The object is larger than `max-object-size`.
     TooLarge,
     /// All blocks hold objects that are being served or stored.
     Full,
-    /// It ended before, or went on behind, the length that it had announced.
+    /// The content was shorter or longer than its announced length.
     WrongLength,
     /// Its key was invalidated, or the cache cleared, while it was stored.
     Outdated,
@@ -38,7 +38,7 @@ pub struct Storing {
     cache: Arc<Cache>,
     /// `None` after a fault: the blocks are free again.
     chain: Option<BlockChain>,
-    /// Its number among those that are being stored; 0 after the end.
+    /// Its number among the objects that are being stored; 0 after the end.
     filling: u64,
     key: CacheKey,
     record: ObjectRecord,
@@ -185,8 +185,8 @@ impl Storing {
         self.len() == 0
     }
 
-    /// Makes the response visible: call it at the end of a whole message only. It replaces the
-    /// response that was stored before.
+    /// Makes the response visible: call it at the end of a whole message only. The new object
+    /// replaces the one that was stored before.
     pub fn finish(mut self, trailers: Option<&Fields>, now: u64) -> Result<(), StoreFault> {
         if self.declared_len.is_some_and(|declared| declared != u64::from(self.record.body_len)) {
             return Err(self.fail(StoreFault::WrongLength));

@@ -22,7 +22,7 @@ pub struct Choice<'a> {
     configured: &'a [Algorithm],
     offers: [Offer; MAX_ALGORITHMS],
     rest: Option<Offer>,
-    /// Elements seen so far.
+    /// Elements parsed so far.
     elements: u32,
 }
 

@@ -115,7 +115,7 @@ impl<'a> ResponseFacts<'a> {
         }
     }
 
-    /// Takes a field; those that do not count are ignored.
+    /// Reads a field; fields without a meaning for compression are ignored.
     pub fn field(&mut self, name: &[u8], value: &'a [u8]) {
         // Told apart by length first: most fields are none of these.
         match name.len() {

@@ -65,7 +65,7 @@ impl Stateless {
         }
     }
 
-    /// Level 0 stores what follows, any other level compresses it.
+    /// Level 0 stores the following input, any other level compresses it.
     pub fn set_level(&mut self, level: u8) {
         self.stores = level == 0;
     }

@@ -12,7 +12,7 @@ enum Part {
     Text(Vec<u8>),
     Noise(Vec<u8>),
     Run(u8, usize),
-    /// Repeats what came some bytes before.
+    /// Repeats earlier bytes: distance and length.
     Again(usize, usize),
 }
 
@@ -52,7 +52,7 @@ fn step() -> impl Strategy<Value = Step> {
         .prop_map(|(input, room, sync, level)| Step { input, room, sync, level })
 }
 
-/// Steps of which one at least has input, so that they come to an end.
+/// Steps of which at least one has input, so that they terminate.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let last = (step(), 1_usize..3000);
     (proptest::collection::vec(step(), 0..6), last).prop_map(|(mut steps, (last, input))| {

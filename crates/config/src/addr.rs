@@ -131,7 +131,7 @@ pub(crate) fn inherited(text: &str) -> Option<&str> {
     }
 }
 
-/// A port that something follows, which does not count.
+/// A port with a suffix that is ignored.
 pub(crate) struct OddPort {
     /// Where the address ends that counts.
     pub(crate) end: usize,
@@ -442,7 +442,7 @@ fn server_port(port: Option<&str>, text: &str) -> Result<ServerPort, AddressErro
 /// A source address, and the first and last of its ports; either may be left out.
 pub(crate) type Origin = (Option<IpAddr>, Option<(u16, u16)>);
 
-/// Where connections come from.
+/// Parses the source address of connections.
 pub(crate) fn source(text: &str, names: &dyn Resolver) -> Result<Origin, AddressError> {
     let (Scheme::Inet(family), rest) = stream_scheme(text)? else {
         return Err(AddressError::Family { address: text.to_owned() });

@@ -21,7 +21,7 @@ pub(crate) struct CondError {
 /// Why the argument of `-cc` has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConditionError {
-    /// Its words cannot be told apart.
+    /// The words of the condition cannot be separated.
     Syntax(String),
     /// Its expression is malformed.
     Evaluation(String),

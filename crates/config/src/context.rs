@@ -46,7 +46,7 @@ pub struct Setup<'a> {
     pub scripts: Option<&'a dyn Scripts>,
 }
 
-/// Loads the scripts of a configuration, and knows what they have registered.
+/// Loads the scripts of a configuration, and lists their registrations.
 pub trait Scripts: ScriptNames {
     /// `lua-prepend-path`: `variable` is `path` or `cpath`.
     ///

@@ -42,7 +42,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Milliseconds; the longest span that a setting can have stands for longer ones.
+/// Milliseconds; longer spans become the longest that a setting can hold.
 fn millis(span: u64) -> u32 {
     u32::try_from(span).unwrap_or(u32::MAX)
 }

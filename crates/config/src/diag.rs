@@ -1,4 +1,4 @@
-//! Diagnostics as data: what is wrong, where, how bad, and what was probably meant.
+//! Diagnostics as data: the fault, its place, its severity, and the probable intention.
 use std::sync::Arc;
 
 /// How bad a diagnostic is, in HAProxy's words and order.

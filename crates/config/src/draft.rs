@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::Discriminant;
 use std::sync::Arc;
 
-/// Everything read so far.
+/// The configuration as read so far.
 #[derive(Default)]
 pub(crate) struct Draft {
     pub(crate) global: Global,
@@ -69,7 +69,7 @@ pub(crate) struct DraftPeers {
 
 /// An `fcgi-app` section while its lines are read.
 pub(crate) struct DraftFcgiApp {
-    /// The names that its lines see, those of its own ACLs among them.
+    /// The names visible in its lines, its own ACLs included.
     pub(crate) scope: DraftProxy,
     pub(crate) app: FcgiApp,
     /// `log-stderr` lines.
@@ -193,7 +193,7 @@ pub(crate) struct Settings {
     pub(crate) errors: DraftErrors,
 }
 
-/// Error replies: those of the section itself precede inherited ones.
+/// Error replies: the section's own replies precede inherited ones.
 #[derive(Clone, Default)]
 pub(crate) struct DraftErrors {
     /// In order; a later line goes before an earlier one.

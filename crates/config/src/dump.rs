@@ -89,7 +89,7 @@ fn quote(out: &mut String, text: &str) {
     }
 }
 
-/// A word whose parts are hashed, save those that say nothing about anybody.
+/// A word whose parts are hashed, except parts that identify nobody.
 fn anonymous(word: &str, key: u32) -> String {
     let mut out = String::new();
     let inner = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '@' | '+');

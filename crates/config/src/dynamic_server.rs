@@ -115,7 +115,7 @@ impl fmt::Display for DynamicServerError {
 impl std::error::Error for DynamicServerError {}
 
 /// The settings of a server from its name, its address and its options; `base` holds those of its
-/// backend's section. A server that is found by a name has no address so far. It starts in
+/// backend's section. A server that is found by a name has no address so far. The server starts in
 /// maintenance unless `enabled` is given.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Words that HAProxy has since versions after 2.7, and what stands for them in this language.
+//! Keywords of HAProxy versions after 2.7, and their equivalents in 2.7.
 use crate::area;
 
 /// `class name` per line, sorted: names that HAProxy 3.5 has and 2.7 has not.

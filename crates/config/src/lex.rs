@@ -20,7 +20,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) section: &'a str,
 }
 
-/// One word, and where each of its bytes came from.
+/// One word, with the source position of each byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word<'a> {
     pub(crate) text: Cow<'a, str>,

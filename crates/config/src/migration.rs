@@ -67,7 +67,7 @@ fn group(diagnostic: &Diagnostic) -> Option<MigrationGroup> {
     }
 }
 
-/// The place of a message, the keyword and, of later versions, what stands for it.
+/// The place of a message, the keyword and, for keywords of later versions, the replacement.
 fn short(diagnostic: &Diagnostic) -> String {
     let place = diagnostic.place.as_ref().map_or(String::new(), |place| format!("{place} "));
     let message = render::printable(&diagnostic.message);

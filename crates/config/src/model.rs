@@ -112,6 +112,6 @@ impl Model {
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Where it was given.
+    /// The place of its line in the configuration.
     pub place: Place,
 }

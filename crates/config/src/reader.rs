@@ -121,7 +121,7 @@ impl Reader<'_, '_> {
         });
     }
 
-    /// The text that `.SECTION` stands for.
+    /// The value of `.SECTION`.
     fn section_name(&self) -> &str {
         self.section.map_or("", |section| section.title(self.draft))
     }

@@ -57,7 +57,7 @@ pub(crate) struct SectionKind {
     /// Reads the line that opens the section; returns its index among those of its kind. Mistakes
     /// in the line do not keep the section from opening, so that its lines are judged too.
     pub(crate) open: fn(&mut Draft, &mut Cx<'_>, Args<'_>) -> usize,
-    /// The text that `.SECTION` stands for.
+    /// The value of `.SECTION`.
     pub(crate) title: fn(&Draft, usize) -> &str,
     /// The tables that its lines are read by.
     pub(crate) lines: Lines,
@@ -129,12 +129,12 @@ impl Section {
         Some(Self { kind, index: (kind.open)(draft, cx, args) })
     }
 
-    /// The text that `.SECTION` stands for.
+    /// The value of `.SECTION`.
     pub(crate) fn title(self, draft: &Draft) -> &str {
         (self.kind.title)(draft, self.index)
     }
 
-    /// Reads one line in it.
+    /// Parses one line of the section.
     pub(crate) fn line(self, draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         match self.kind.lines {
             Lines::Global(read) | Lines::Proxy(read) => read(draft, self.index, cx, args),

@@ -10,7 +10,7 @@ const LEAST: usize = 20;
 /// Why a text is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
-    /// It does not begin with the number of a format that is known.
+    /// The file does not begin with the number of a known format.
     Version,
     /// A line has too few columns; lines are counted from the one after the version.
     Line(usize),

@@ -55,7 +55,7 @@ const LOOKALIKES: &[(char, &str, &str)] = &[
     ('\u{2014}', "dash", "-"),
 ];
 
-/// Beginnings of a line that another program left, with what they are.
+/// Prefixes of lines that other programs write, with their meanings.
 const REMAINS: &[(&str, &str)] = &[
     ("<<<<<<<", "the mark of an unresolved merge conflict"),
     ("=======", "the mark of an unresolved merge conflict"),

@@ -25,7 +25,7 @@ impl ValueError {
         }
     }
 
-    /// HAProxy's words for it; `subject` is what it says it was parsing, e.g. `'timeout connect'`.
+    /// HAProxy's words for it; `subject` names the value in the message, e.g. `'timeout connect'`.
     pub(crate) fn message(&self, text: &str, subject: &str) -> String {
         match self {
             Self::Unexpected { found, .. } => {

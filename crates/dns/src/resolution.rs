@@ -66,7 +66,7 @@ impl Default for Settings {
 /// Outcome of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// There is nothing to do.
+    /// The resolution needs no action.
     Nothing,
     /// [`Resolution::question`] has to be sent to every name server.
     Ask,

@@ -9,7 +9,7 @@ pub type AssignedRecord = Option<(Box<str>, u16)>;
 /// Changes to servers, by their index in the list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Assignment<'a> {
-    /// Servers whose record is gone.
+    /// Servers whose record has disappeared.
     pub lost: Vec<usize>,
     /// Servers whose record is still there, possibly with another weight.
     pub kept: Vec<(usize, &'a SrvRecord)>,

@@ -93,7 +93,7 @@ impl Channel {
     /// Goes on with the handshake.
     ///
     /// # Errors
-    /// It has failed, or has to wait for the wire.
+    /// The handshake has failed, or has to wait for the wire.
     pub fn handshake(&mut self, wire: &mut dyn Wire) -> Result<(), Error> {
         self.lend(wire, flavour::handshake)
     }
@@ -159,7 +159,7 @@ impl Channel {
         self.lend(wire, |stream| stream.ssl_write(bytes))
     }
 
-    /// Tells the peer that nothing more will be written.
+    /// Closes the sending direction (`close_notify`).
     ///
     /// # Errors
     /// The session is broken.

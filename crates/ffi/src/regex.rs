@@ -132,7 +132,7 @@ impl Counted {
     /// Searches from `start` on, and fills in the groups as spans; takes from `steps` what it uses.
     ///
     /// # Errors
-    /// It has used all steps, or another limit of the library.
+    /// The match has used all steps, or another limit of the library.
     pub fn search(
         &self,
         subject: &[u8],

@@ -23,7 +23,7 @@ pub fn add_crl(store: &mut X509StoreBuilder, crl: &X509CrlRef) -> Result<(), Err
 /// (x509(1ssl), `-trustout`).
 ///
 /// # Errors
-/// It is none.
+/// The bytes are not a certificate.
 pub fn trusted_certificate(der: &[u8]) -> Result<X509, ErrorStack> {
     let mut at = der.as_ptr();
     let length = c_long::try_from(der.len()).map_err(|_| ErrorStack::get())?;

@@ -49,12 +49,12 @@ impl Pipe {
         count
     }
 
-    /// Whether the reader has got everything.
+    /// Whether the reader has received everything.
     pub(crate) fn is_drained(&self) -> bool {
         self.ended && self.waiting().is_empty()
     }
 
-    /// Drops everything that waits.
+    /// Drops all queued bytes.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.at = 0;

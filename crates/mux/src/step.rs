@@ -3,7 +3,8 @@
 /// Result of reading a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadStep {
-    /// The head is not complete. Keep every byte and pass them again with what comes after.
+    /// The head is not complete. Keep every byte, and pass the bytes again together with later
+    /// ones.
     NeedMore,
     /// An interim response (1xx but 101): forward it, drop the bytes, and call again for the next
     /// head.

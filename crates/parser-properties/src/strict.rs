@@ -1,8 +1,9 @@
 //! A strict HTTP/1 parser (RFC 9112), as a reference for the product.
 //!
-//! It shares no code with the product, parses whole messages only, and accepts beyond the grammar
-//! only what `docs/http1-strictness.md` lists as forwarded: control characters and bytes above 127
-//! in values and reason phrases, visible ASCII in targets, a missing `Host`, chunks in HTTP/1.0.
+//! The parser shares no code with the product, parses whole messages only, and accepts beyond the
+//! grammar only what `docs/http1-strictness.md` lists as forwarded: control characters and bytes
+//! above 127 in values and reason phrases, visible ASCII in targets, a missing `Host`, chunks in
+//! HTTP/1.0.
 
 type Field = (Vec<u8>, Vec<u8>);
 

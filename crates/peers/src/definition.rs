@@ -45,7 +45,7 @@ impl KeyType {
 pub struct Column {
     /// The data type.
     pub data: DataType,
-    /// Elements of an array; 1 for what is none.
+    /// Elements of an array; 1 where the definition has none.
     pub count: u64,
     /// Milliseconds that a rate covers; 0 where the peer did not say.
     pub period: u64,

@@ -42,7 +42,7 @@ pub use view::{GroupView, PeerView, SessionView, TableView};
 
 /// Time for hello and status, and for what is left to send, in milliseconds.
 const HANDSHAKE: u64 = 5_000;
-/// Connections beyond one per peer whose hello has not come.
+/// Connections without a hello that are accepted beyond one per peer.
 const STRANGERS: usize = 32;
 /// Bytes of control messages that a peer may have us owe it.
 const MAX_PENDING: usize = 512;
@@ -58,7 +58,7 @@ pub enum Action {
     Report(Event),
 }
 
-/// Something that an operator wants to know.
+/// An event that is reported to the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A session with a peer is open.
@@ -73,7 +73,7 @@ pub enum Event {
     Mismatch(Arc<str>, Arc<str>),
     /// A table is full, so that an entry of a peer was left out.
     Full(Arc<str>, Arc<str>),
-    /// This process has learned all that others know, or waits no more.
+    /// This process has learned all entries of the others, or stops waiting.
     UpToDate,
 }
 
@@ -97,7 +97,7 @@ pub enum Loss {
 /// The search of a process that stops for its successor.
 #[derive(Debug)]
 struct Stopping {
-    /// It ends at this time.
+    /// The end of the search.
     until: u64,
     /// Connections that failed.
     failures: u32,
@@ -269,7 +269,7 @@ impl Group {
         }
     }
 
-    /// Ends a session for its peer. What is left to send still goes out.
+    /// Ends a session for its peer. Unsent output is still sent.
     fn part(&mut self, id: SessionId, session: &mut Session, loss: Loss, now: u64) {
         session.state = State::Closing(now + HANDSHAKE);
         // An update that was begun is completed, so that what follows is understood.

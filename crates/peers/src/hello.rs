@@ -106,8 +106,8 @@ impl Hello {
         out.extend_from_slice(lines.as_bytes());
     }
 
-    /// Reads the lines of a greeting; returns it with the number of bytes. `None`: they have not
-    /// come whole.
+    /// Reads the lines of a greeting; returns it with the number of bytes. `None`: the hello is
+    /// incomplete.
     pub fn read(bytes: &[u8]) -> Result<Option<(Hello, usize)>, HelloError> {
         let mut used = 0;
         let mut next = || {

@@ -45,7 +45,7 @@ impl Control {
     }
 }
 
-/// A breach of the protocol. It ends the connection.
+/// A breach of the protocol. The error ends the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum WireError {
@@ -109,7 +109,7 @@ pub enum Message<'a> {
     Switch(&'a [u8]),
     /// Updates were received.
     Ack(&'a [u8]),
-    /// A class or type that is not known. It has no effect.
+    /// A class or type that is not known. The message has no effect.
     Unknown,
 }
 

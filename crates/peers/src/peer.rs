@@ -51,7 +51,7 @@ pub enum PeerStatus {
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) name: Arc<str>,
-    /// The part of the keys that it gets; nothing if it gets all.
+    /// The shard of keys that the peer gets; without it the peer gets all keys.
     pub(crate) shard: Option<u32>,
     pub(crate) session: Option<SessionId>,
     /// The caller was asked for a connection and has not answered yet.
@@ -62,7 +62,7 @@ pub(crate) struct Peer {
     pub(crate) version: Version,
     /// The number of its process; 0 as long as it is not known.
     pub(crate) pid: u64,
-    /// It has taught us, and was not up to date itself.
+    /// The peer has taught us, and was not up to date itself.
     pub(crate) is_partial: bool,
     /// Per table.
     pub(crate) progress: Vec<Progress>,

@@ -17,7 +17,7 @@ pub(crate) enum Owner {
     All,
     /// This one alone.
     This,
-    /// The one in this place alone.
+    /// The peer in this place alone.
     Peer(usize),
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Session {
     pub(crate) version: Version,
     /// Lines and control messages that wait to be sent.
     pub(crate) pending: Vec<u8>,
-    /// When bytes came last, and went last.
+    /// When the last bytes were received, and when the last ones were sent.
     pub(crate) received_at: u64,
     pub(crate) sent_at: u64,
     /// Changes are sent from this time on, or from the peer's first message: it may ask for all

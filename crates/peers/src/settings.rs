@@ -46,7 +46,7 @@ impl Settings {
 pub struct Shards {
     /// The number of parts.
     pub count: u32,
-    /// The part that each of the other peers gets, from 1 on; those that get all have none.
+    /// The shard of each of the other peers, from 1 on; `None` for peers that get all keys.
     pub of_remotes: Vec<Option<u32>>,
 }
 

@@ -12,7 +12,7 @@ const SKEW: u64 = 60_000;
 /// An entry that a peer teaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Update<'a> {
-    /// The number of the update; nothing if it is that of the one before and one.
+    /// The number of the update; `None` if it is the number of the last update plus one.
     pub number: Option<u32>,
     /// Milliseconds that the entry has left, if the peer sends them.
     pub expires_in: Option<u64>,

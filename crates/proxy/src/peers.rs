@@ -41,7 +41,7 @@ pub(crate) struct Section {
     settings: Arc<PeersSection>,
     /// Its place in [`engine::state::runtime::Shared::peers`].
     place: usize,
-    /// The task that does what the group asks for.
+    /// The task that runs the actions of the group.
     driver: Cell<Option<TaskId>>,
     /// The listener takes connections.
     listens: Cell<bool>,
@@ -119,7 +119,7 @@ impl Section {
         count <= LINES
     }
 
-    /// Does what the group asks for; whether that was anything.
+    /// Runs the actions that the group asks for; returns whether there were any.
     fn act(self: &Rc<Self>) -> bool {
         let mut acted = false;
         loop {

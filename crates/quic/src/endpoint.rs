@@ -1,4 +1,4 @@
-//! The endpoint of one socket: it tells datagrams apart by their connections.
+//! The endpoint of one socket, which assigns datagrams to connections.
 
 use crate::connection::QuicConnection;
 use crate::connection_id::{self, ConnectionOwner, Steering, ThreadIds};
@@ -73,7 +73,7 @@ pub struct QuicEndpoint {
     settings: QuicSettings,
     /// The moment that the clock's zero stands for.
     origin: Instant,
-    /// Connections whose handshakes are under way.
+    /// Connections before the end of their handshakes.
     handshakes: u32,
     counters: EndpointCounters,
 }

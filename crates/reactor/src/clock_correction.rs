@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// Delay of a process beyond its expected next turn that counts as a leap of the clock, in
-/// nanoseconds. It is longer than any turn that the watchdog allows.
+/// nanoseconds. The leap is longer than any turn that the watchdog allows.
 pub(crate) const LEAP: u64 = 5_000_000_000;
 
 /// The clock correction of a process.

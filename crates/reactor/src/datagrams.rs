@@ -53,7 +53,7 @@ impl DatagramQueue {
         }
     }
 
-    /// Queues a datagram. An error says that this one, or one queued before, was lost.
+    /// Queues a datagram. An error reports the loss of this datagram, or of one queued before.
     pub(crate) fn push(&self, to: SocketAddr, bytes: &[u8]) -> io::Result<()> {
         if self.waiting.borrow().bytes.len() + bytes.len() > MAX_BYTES {
             self.flush();

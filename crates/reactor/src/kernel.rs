@@ -1,7 +1,7 @@
 //! The trait between the reactor and the system: sockets, time and random seeds.
 //!
 //! In production [`crate::os::Os`] implements it with system calls, in simulations a virtual
-//! network does. It is object-safe and reports readiness only.
+//! network does. The trait is object-safe and reports readiness only.
 
 use sched::profile::NoClock;
 use sched::{Alarm, Clock};
@@ -64,9 +64,10 @@ pub trait Kernel {
     }
     /// Returns and clears the pending error of a connection (`SO_ERROR`).
     fn take_error(&self, handle: Handle) -> io::Result<()>;
-    /// Reads what is available; 0 at the end of the stream.
+    /// Reads available bytes; 0 at the end of the stream.
     fn recv(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize>;
-    /// Reads what is available without consuming it; 0 at the end of the stream.
+    /// Reads available bytes without consuming them; 0 at the end of the stream. 0 at the end of
+    /// the stream.
     fn peek(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize>;
     /// Writes what fits. `more`: another write follows at once (`MSG_MORE`).
     fn send(&self, handle: Handle, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize>;
@@ -119,7 +120,7 @@ pub trait Kernel {
     fn set_tos(&self, _handle: Handle, _tos: u8) -> io::Result<()> {
         Ok(())
     }
-    /// Acknowledges at once what has been received, and what comes next (`TCP_QUICKACK`).
+    /// Acknowledges received data and the next segment at once (`TCP_QUICKACK`).
     fn acknowledge(&self, _handle: Handle) {}
     /// Sets the mark of sent packets; needs a privilege.
     fn set_mark(&self, _handle: Handle, _mark: u32) -> io::Result<()> {

@@ -94,7 +94,7 @@ impl Senses for Option<Threads> {
 #[derive(Debug, Clone, Copy)]
 struct ThreadRecord {
     turn: u64,
-    /// Its CPU time when it was first seen in that turn.
+    /// The CPU time of its thread when the watchdog first saw the turn.
     cpu: u64,
     /// When that was.
     since: u64,

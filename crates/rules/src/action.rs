@@ -323,8 +323,8 @@ impl<'w> Input<'w, '_, '_> {
         self.word(0).split('(').next().unwrap_or("")
     }
 
-    /// Takes a word that must be there and must not be empty. It may look like the beginning of a
-    /// condition.
+    /// Takes a word that must be there and must not be empty. The word may look like the beginning
+    /// of a condition.
     pub(crate) fn take(&mut self, expected: &str) -> Result<&'w str, ParseError> {
         let word = self.words.get(self.at).copied().filter(|word| !word.is_empty());
         let word = word.ok_or_else(|| ParseError::new(self.at.saturating_sub(1), expected))?;

@@ -10,7 +10,7 @@ use table::Key;
 pub struct BandwidthLimit {
     /// Its name, unique in its section.
     pub name: Box<str>,
-    /// The direction whose payload it limits.
+    /// The direction that the limit applies to.
     pub side: Side,
     /// No smaller piece passes, but for the last one.
     pub min_size: u32,

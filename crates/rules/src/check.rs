@@ -143,13 +143,14 @@ pub enum ConnectPort {
 /// The ports that the steps of a script need from the server line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepPorts {
-    /// They begin with no `connect` step: the check goes where the server is.
+    /// The script does not begin with `connect`: the check connects to the server's address and
+    /// port.
     Implied,
     /// The first `connect` step names no port.
     FirstMissing,
-    /// A later one names none.
+    /// A later `connect` step names no port.
     LaterMissing,
-    /// Every `connect` step names one, and the first goes before everything else.
+    /// Every `connect` step of the check has a port, and the first step connects.
     Named,
 }
 
@@ -193,7 +194,7 @@ impl Connect {
         Self { as_server: true, ..Self::default() }
     }
 
-    /// The port asked for, if there is one.
+    /// The configured port, if any.
     pub fn port(&self, facts: &dyn Facts) -> Option<u16> {
         match self.port.as_ref()? {
             ConnectPort::Fixed(port) => Some(*port),
@@ -240,7 +241,7 @@ impl Step {
         }
     }
 
-    /// Whether it does anything with a connection.
+    /// Whether the step uses the connection.
     fn acts(&self) -> bool {
         self.is_connect() || self.is_send() || self.is_expect()
     }

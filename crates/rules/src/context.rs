@@ -1,4 +1,5 @@
-//! `Context`: what rules may change, beyond what `Facts` lets them see.
+//! `Context`: the parts of a transaction that rules may change; `Facts` has the parts that they may
+//! read.
 
 use crate::bandwidth::{BandwidthLimit, BandwidthValues};
 use crate::script_call::{ScriptCall, ScriptStep};

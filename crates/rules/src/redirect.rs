@@ -125,7 +125,7 @@ impl Redirect {
             }
         }
         let path = match request.map(Head::target) {
-            // It would become a part of the host.
+            // The relative target would become a part of the host.
             Some(Target::Relative(_)) | None => b"",
             Some(target) => target.path_and_query().unwrap_or_default(),
         };

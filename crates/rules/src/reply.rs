@@ -142,12 +142,12 @@ impl Reply {
         matches!(self.content, Content::Errors(None))
     }
 
-    /// The status asked for, whatever an error file says.
+    /// The configured status, whatever an error file says.
     pub fn key(&self) -> u16 {
         self.status
     }
 
-    /// The status that it stands for, whatever an error file says.
+    /// The status of the response, whatever an error file says.
     pub fn status_for(&self, facts: &dyn Facts) -> u16 {
         if self.challenge.is_some() && facts.is_proxied() { 407 } else { self.status }
     }
@@ -275,7 +275,7 @@ struct Parts<'w> {
 }
 
 impl<'w> Parts<'w> {
-    /// Reads one argument; returns how many words it took.
+    /// Parses one argument; returns the number of its words.
     fn word(
         &mut self,
         word: &'w str,

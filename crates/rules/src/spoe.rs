@@ -46,7 +46,8 @@ impl SpoeEvent {
     }
 }
 
-/// One engine: what a `filter spoe` line names. Two engines are equal if they are the same object.
+/// One engine: the configuration that a `filter spoe` line names. Two engines are equal if they are
+/// the same object.
 #[derive(Debug)]
 pub struct SpoeEngine {
     /// `engine`, else the name of the agent.

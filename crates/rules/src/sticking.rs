@@ -1,4 +1,4 @@
-//! `stick` rules: which server a client went to before, and what to remember it by.
+//! `stick` rules: the expressions by which a client's former server is remembered and found.
 
 use sample::{
     Answer, Condition, Expr, Facts, ParseError, Parser, Place, Places, TableRef, TableUse, tables,

@@ -26,7 +26,7 @@ pub struct User {
 pub enum Password {
     /// `insecure-password`
     Plain(Box<[u8]>),
-    /// `password`: as crypt(3) writes it. Verifying one takes milliseconds.
+    /// `password`: as crypt(3) writes it. A verification takes milliseconds.
     Hashed(Box<str>),
 }
 

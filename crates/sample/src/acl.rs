@@ -32,11 +32,11 @@ pub struct Test {
 /// The answer of a test, an ACL or a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// It holds.
+    /// The condition holds.
     Yes,
-    /// It does not.
+    /// The condition does not hold.
     No,
-    /// More bytes may decide it.
+    /// The result depends on bytes that have not arrived.
     NotYet,
 }
 
@@ -496,7 +496,7 @@ pub struct OddAcl {
     pub file: Arc<str>,
     /// That line.
     pub line: u32,
-    /// It hides the predefined ACL of its name; otherwise no rule uses it.
+    /// The ACL has the name of a predefined one; otherwise no rule uses it.
     pub hides: bool,
 }
 
@@ -533,7 +533,7 @@ impl AclTable {
         Ok(())
     }
 
-    /// The ACLs that hide predefined ones, and those that no condition holds; by line.
+    /// ACLs that hide predefined ones, and ACLs without a condition that uses them; by line.
     pub fn odd(&self) -> Vec<OddAcl> {
         let acls = self.acls.borrow();
         let mut odd: Vec<OddAcl> = acls

@@ -67,7 +67,7 @@ pub struct Fetch {
     pub doc: &'static str,
     /// Final checks of the arguments.
     pub prepare: Option<PrepareFn>,
-    /// All values, for those that may have several; ACLs try each.
+    /// All values of a fetch that may have several; ACLs try each.
     pub each: Option<EachFn>,
     /// Whether its values may take time although all bytes have arrived.
     pub(crate) slow: bool,

@@ -34,27 +34,27 @@ use crate::value::Type;
 pub enum Match {
     /// There is a sample.
     Found,
-    /// It is true.
+    /// The boolean is true.
     Bool,
-    /// It is in an integer range.
+    /// The integer is in the range.
     Int,
-    /// It is in a network.
+    /// The address is in the network.
     Ip,
     /// The bytes of the pattern, given in hexadecimal.
     Bin,
     /// Its length is in a range.
     Len,
-    /// It is the text.
+    /// The sample equals the text.
     Str,
-    /// It begins with the text.
+    /// The sample begins with the text.
     Beg,
-    /// It contains the text.
+    /// The sample contains the text.
     Sub,
-    /// It contains the text between slashes.
+    /// The sample contains the text between slashes.
     Dir,
-    /// It contains the text between dots.
+    /// The sample contains the text between dots.
     Dom,
-    /// It ends with the text.
+    /// The sample ends with the text.
     End,
     /// The regular expression matches.
     Reg,

@@ -1,4 +1,4 @@
-//! Typed samples. A value borrows from the message whenever it can; it never owns what it did not build.
+//! Typed samples. A value borrows from the message whenever it can; it owns only what it has built.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Deref;

@@ -140,8 +140,8 @@ pub enum VarState {
     Set,
 }
 
-/// The variables of one scope, which keeps its allocation when cleared. One that never had any
-/// takes a word.
+/// The variables of one scope, which keeps its allocation when cleared. A store that never held a
+/// variable takes one word of memory.
 #[derive(Debug, Default)]
 pub struct VarStore(OnceCell<Rc<Store>>);
 

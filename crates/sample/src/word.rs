@@ -18,12 +18,12 @@ fn escape(byte: u8, out: &mut String) {
     out.extend(char::from_u32(BASE + u32::from(byte.saturating_sub(0x80))));
 }
 
-/// The byte that a code point stands for, if it stands for one.
+/// The byte that a code point encodes, if any.
 pub fn byte_of(c: char) -> Option<u8> {
     u8::try_from(u32::from(c).checked_sub(BASE)?).ok().map(|low| low + 0x80)
 }
 
-/// The word that stands for `bytes`.
+/// The word that encodes `bytes`.
 pub fn from_bytes(bytes: Vec<u8>) -> String {
     let plain = match String::from_utf8(bytes) {
         Ok(text) if !text.as_bytes().contains(&LEAD) => return text,
@@ -43,7 +43,7 @@ pub fn from_bytes(bytes: Vec<u8>) -> String {
     out
 }
 
-/// The bytes that `word` stands for.
+/// The bytes that `word` encodes.
 pub fn to_bytes(word: &str) -> Cow<'_, [u8]> {
     if !word.as_bytes().contains(&LEAD) {
         return Cow::Borrowed(word.as_bytes());

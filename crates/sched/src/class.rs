@@ -28,7 +28,7 @@ impl Class {
 
     /// The class that a wake-up puts a task into.
     ///
-    /// `own` says that the task woke itself, `niced` that it has a priority of its own.
+    /// `own`: the task woke itself; `niced`: it has a priority of its own.
     pub fn of_wake(reason: Wake, own: bool, niced: bool) -> Self {
         if own {
             Self::Bulk

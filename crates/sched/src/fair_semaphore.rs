@@ -1,5 +1,5 @@
 //! A fair semaphore for equal things that tasks of one thread share, such as buffers. The semaphore
-//! counts permits; the caller holds what they stand for.
+//! counts permits; the caller owns the resources.
 //!
 //! A reserve is kept for urgent needs: for work that has to continue so that other tasks can
 //! release what they hold. Without the reserve, tasks that hold one and wait for another could

@@ -1,6 +1,6 @@
 //! A queue of wake-ups and kills that other threads send to one thread's scheduler.
 //!
-//! It is free of locks.
+//! The queue is free of locks.
 //!
 //! [`crate::park`] describes how a sender and an owner that falls asleep agree. Cache lines written
 //! per remote wake-up: the tail of the queue, and the flag of the park protocol once per sleep.

@@ -36,7 +36,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether it may wait for something.
+    /// Whether the call may suspend the script.
     pub(crate) fn waits(self) -> bool {
         !matches!(self, Call::Fetch(_) | Call::Converter(_))
     }
@@ -88,7 +88,7 @@ pub enum Request {
 /// The outcome of an operation that a script has waited for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// It is done.
+    /// The operation is done.
     Done,
     /// These bytes.
     Bytes(Vec<u8>),
@@ -96,11 +96,11 @@ pub enum Answer {
     Number(i64),
     /// The response of a server.
     Response(Box<ClientResponse>),
-    /// No more answers come.
+    /// No answer follows.
     Nothing,
-    /// It is refused: the script gets nil and this text.
+    /// The call is refused: the script gets nil and this text.
     Refused(&'static str),
-    /// It failed: an error of the script.
+    /// The call failed: an error of the script.
     Failed(String),
 }
 
@@ -113,7 +113,7 @@ pub enum Step {
     Ended,
     /// The script is resumed with this answer.
     Waits(Request),
-    /// It has failed.
+    /// The operation has failed.
     Failed(Fault),
 }
 

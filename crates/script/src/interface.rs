@@ -68,7 +68,7 @@ fn works(state: &State, name: &str) -> bool {
     methods.raw_get::<Value>(member).expect("a value") != Value::Nil
 }
 
-/// The names in the order of the page: those that work, and those that do not.
+/// The names in the order of the page: working ones, then missing ones.
 fn lists() -> (Vec<&'static str>, Vec<&'static str>) {
     let clock = || 0;
     let limits = Limits { number: 0, instructions: 10_000, memory: 0, clock };

@@ -67,7 +67,7 @@ fn addresses(lua: &Lua, native: &Table) -> Result<()> {
         let network = Network::parse(&text.to_string_lossy());
         network.map(|network| lua.create_any_userdata(network)).transpose()
     })?;
-    // Other values than those of `parse_addr` match nothing.
+    // Other values than those of `parse_addr` never match.
     let network = |value: &Value| value.as_userdata()?.borrow::<Network>().ok().map(|it| *it);
     let matches = lua.create_function(move |_, (one, two): (Value, Value)| {
         Ok(network(&one).zip(network(&two)).is_some_and(|(one, two)| one.matches(two)))

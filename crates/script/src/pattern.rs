@@ -48,7 +48,7 @@ pub(crate) enum Captured {
     Position(usize),
 }
 
-/// One subject and one pattern.
+/// A match of one pattern against one subject.
 #[derive(Debug)]
 pub(crate) struct Matcher<'m> {
     subject: &'m [u8],
@@ -105,7 +105,7 @@ impl<'m> Matcher<'m> {
         if self.steps > self.limit { Err(PatternError::OutOfSteps) } else { Ok(()) }
     }
 
-    /// Matches what is left of the pattern.
+    /// Matches the rest of the pattern.
     fn rest(&mut self, s: usize, p: usize) -> Result<Option<usize>, PatternError> {
         if self.depth == DEPTH {
             return malformed("pattern too complex");

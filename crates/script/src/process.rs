@@ -242,7 +242,7 @@ pub enum SocketCall {
     Connect {
         /// The address, perhaps with its port.
         address: String,
-        /// The port, if it is given apart.
+        /// The port, if it is a separate argument.
         port: Option<u16>,
         /// Milliseconds for connecting, if they are given.
         timeout: Option<u64>,

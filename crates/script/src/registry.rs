@@ -70,7 +70,7 @@ pub enum Registered {
 }
 
 impl Registered {
-    /// The beginning of its key, which tells kinds apart.
+    /// The prefix of its key, which differs by kind.
     pub(crate) fn prefix(&self) -> &'static str {
         match self {
             Registered::Action(environment, _) => environment.prefix(),

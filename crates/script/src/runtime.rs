@@ -59,7 +59,7 @@ impl Cell {
             return Some(Turn { cell: self, state: Some(state) });
         }
         self.waiting.lock().push(Box::new(wake));
-        // It may have become free before the task was in the queue.
+        // The runtime may have become free before the task was in the queue.
         let state = self.state.try_lock()?;
         Some(Turn { cell: self, state: Some(state) })
     }

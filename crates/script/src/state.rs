@@ -133,7 +133,7 @@ impl State {
         self.limits.number
     }
 
-    /// Adds a path to those that `require` looks in (`lua-prepend-path`).
+    /// Adds a path to the search paths of `require` (`lua-prepend-path`).
     ///
     /// # Errors
     /// There is not enough memory.
@@ -187,7 +187,7 @@ impl State {
     }
 }
 
-/// Cuts scripts into slices, and ends those whose time is over.
+/// Interrupts scripts for other tasks, and ends those that exceed their time.
 fn hook(lua: &Lua, limits: Limits, budget: &Arc<Budget>) -> mlua::Result<()> {
     let every = if limits.instructions == 0 { LOOK } else { limits.instructions };
     let (budget, cuts) = (budget.clone(), limits.instructions > 0);

@@ -232,7 +232,7 @@ fn gsub(lua: &Lua, args: &NativeArgs) -> Found {
     Ok(vec![made(lua, &out)?, Value::Integer(count)])
 }
 
-/// Appends what takes the place of a match.
+/// Appends the replacement of a match.
 fn replace(
     lua: &Lua,
     search: &Search<'_>,

@@ -38,7 +38,7 @@ pub struct PeerServer {
     pub name: Arc<str>,
     /// Its address; without one, only the peer can connect.
     pub address: Option<Address>,
-    /// The part of the keys that it gets (`shard`); nothing if it gets all.
+    /// The shard of keys that the peer gets (`shard`); without it the peer gets all keys.
     pub shard: Option<u32>,
     /// The encryption of connections to it.
     pub encryption: Option<Encryption>,

@@ -4,8 +4,8 @@ use super::Logs;
 use rules::SpoeEngine;
 use std::sync::Arc;
 
-/// A `filter spoe` line: an engine, and what its names stand for. Two lines are equal if they are
-/// the same object.
+/// A `filter spoe` line: an engine with its names resolved. Two lines are equal if they are the
+/// same object.
 #[derive(Debug)]
 pub struct SpoeFilter {
     /// Number among these lines of the process, from 0.

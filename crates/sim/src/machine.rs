@@ -99,7 +99,7 @@ impl Machine {
     /// Runs until `condition` is true, which is evaluated after each step.
     ///
     /// # Errors
-    /// It did not become true within `limit` of virtual time, or a thread failed.
+    /// The condition did not become true within `limit` of virtual time, or a thread failed.
     pub fn run_until(
         &mut self,
         mut condition: impl FnMut() -> bool,

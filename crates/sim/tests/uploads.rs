@@ -171,7 +171,7 @@ fn send(net: &mut Net, end: EndId, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Reads all of each request. It answers the first one, and later ones if `answers`.
+/// Reads all of each request. The origin answers the first request, and later ones if `answers`.
 struct ReadingOrigin {
     answers: bool,
 }

@@ -27,7 +27,7 @@ pub enum Submission {
     Sent,
     /// The handshake is under way, or as many payloads as agreed are in flight.
     Wait,
-    /// It does not fit in a frame, and fragments are not agreed on.
+    /// The payload does not fit in a frame, and fragments are not agreed on.
     TooBig,
     /// The connection ends.
     Closed,
@@ -160,8 +160,8 @@ impl SpopConn {
         found.map(|index| self.in_flight.swap_remove(index)).is_some()
     }
 
-    /// Reads one frame from the front of `input`. Returns what it says with the bytes to drop;
-    /// `None` when more bytes are needed, at most the agreed frame size and four.
+    /// Reads one frame from the front of `input`. Returns the frame with the number of bytes to
+    /// drop; `None` when more bytes are needed, at most the agreed frame size and four.
     ///
     /// # Errors
     /// The agent has broken the protocol: the output has a DISCONNECT with this status, and all

@@ -66,7 +66,7 @@ impl Status {
         self as u8
     }
 
-    /// The message that goes with it.
+    /// The text of the status.
     pub fn message(self) -> &'static str {
         match self {
             Self::Normal => "normal",

@@ -13,7 +13,7 @@ pub const MAX_LEN: usize = 10;
 pub enum VarintError {
     /// The bytes end inside of it.
     Truncated,
-    /// It does not end within [`MAX_LEN`] bytes, or does not fit in 64 bits.
+    /// The number does not end within [`MAX_LEN`] bytes, or does not fit in 64 bits.
     TooLong,
 }
 

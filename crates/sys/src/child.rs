@@ -23,7 +23,7 @@ pub struct Program {
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// It exited with this status, 0 to 255.
+    /// The process exited with this status, 0 to 255.
     Exited(i32),
     /// A signal killed it.
     Killed,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use stdx::socket::{KeepAlive, SystemBuffers};
 
-/// Options of a TCP listener besides its address. Accepted connections inherit those that concern
+/// Options of a TCP listener besides its address. Accepted connections inherit the options of
 /// connections.
 #[derive(Clone, Debug, Default)]
 pub struct Options {

@@ -149,7 +149,7 @@ fn acknowledge_all(fd: Fd) {
     acknowledge(fd);
 }
 
-/// Acknowledges at once what has been received, and what comes next (tcp(7), `TCP_QUICKACK`).
+/// Acknowledges received data and the next segment at once (tcp(7), `TCP_QUICKACK`).
 pub fn acknowledge(fd: Fd) {
     if let Ok(socket) = crate::borrow(fd) {
         // The option only saves time, so a failure is no error.

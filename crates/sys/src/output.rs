@@ -159,7 +159,7 @@ impl PreparedOutput {
         Ok(())
     }
 
-    /// Writes what fits, at least one byte.
+    /// Writes as much as fits, at least one byte.
     fn push(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut taken = 0;
         while taken < bytes.len() {

@@ -168,13 +168,14 @@ pub fn take_error(fd: Fd) -> io::Result<()> {
     Ok(sockopt::socket_error(borrow(fd)?)??)
 }
 
-/// Reads what is available; 0 at the end of the stream.
+/// Reads available bytes; 0 at the end of the stream.
 pub fn recv(fd: Fd, buffer: &mut [u8]) -> io::Result<usize> {
     let (count, _) = net::recv(borrow(fd)?, buffer, RecvFlags::empty())?;
     Ok(count)
 }
 
-/// Reads what is available without consuming it; 0 at the end of the stream.
+/// Reads available bytes without consuming them; 0 at the end of the stream. 0 at the end of the
+/// stream.
 pub fn peek(fd: Fd, buffer: &mut [u8]) -> io::Result<usize> {
     let (count, _) = net::recv(borrow(fd)?, buffer, RecvFlags::PEEK)?;
     Ok(count)

@@ -7,7 +7,8 @@ use std::io::{self, Read as _};
 /// Most bytes read of a file; the files here are short.
 const MAX_READ: usize = 1_024;
 
-/// The directory of this process in `/proc`. It stays readable when the root directory changes.
+/// The directory of this process in `/proc`. The list stays readable when the root directory
+/// changes.
 #[derive(Debug)]
 pub struct Threads(Fd);
 

@@ -126,7 +126,7 @@ fn set(fd: Fd, level: i32, option: i32, value: i32) -> io::Result<()> {
 /// The system's error.
 pub fn prepare(fd: Fd) -> io::Result<()> {
     let v4 = crate::socket::local_address(fd).is_none_or(|address| address.is_ipv4());
-    // A system that does not join datagrams gives them one by one.
+    // A system without GRO delivers datagrams one by one.
     let _ = set(fd, libc::SOL_UDP, libc::UDP_GRO, 1);
     if v4 {
         set(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
@@ -143,7 +143,7 @@ pub fn prepare(fd: Fd) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives what has arrived, up to a batch; returns how many datagrams came.
+/// Receives the datagrams that have arrived, up to a batch; returns their number.
 ///
 /// # Errors
 /// `WouldBlock` if there is nothing; otherwise the system's error, which may concern a datagram

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// last session after the next one has begun, in milliseconds.
 const GRACE: u64 = 10_000;
 
-/// The function that makes one value of those of all nodes. A value that is set rather than counted
+/// The function that combines the values of all nodes. A value that is set rather than counted
 /// (tags, servers) is always that of the node that has used its entry last, of the nodes that have
 /// set one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Aggregate {
     }
 }
 
-/// The entry of one table for which others are asked.
+/// An entry of a table whose copies at other nodes are looked up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EntryOfNode<'e> {
     pub(crate) hash: u64,

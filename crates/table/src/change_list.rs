@@ -8,7 +8,7 @@
 pub(crate) const MAX_READERS: u32 = 63;
 /// The node that is both ends of the list.
 const ENDS: u32 = 0;
-/// The first node that stands for an entry; those below stand for readers.
+/// The first node of an entry; lower nodes belong to readers.
 const FIRST_ENTRY: u32 = MAX_READERS + 1;
 /// The links of a node that is not in the list.
 const UNLINKED: u32 = u32::MAX;

@@ -15,8 +15,8 @@ use super::change_list::{ChangeList, MAX_READERS};
 use super::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, lock};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
-/// The callback for a table that changes while its reader sleeps. It is called on the thread of the
-/// change, may run under a lock of the table, and must not use the table.
+/// The callback for a table that changes while its reader sleeps. The callback runs on the thread
+/// of the change, may run under a lock of the table, and must not use the table.
 pub type ChangeCallback = Box<dyn Fn() + Send + Sync>;
 
 /// The part of an entry that belongs to the log.
@@ -103,7 +103,8 @@ impl ChangeLog {
         mark.number.store(number, Relaxed);
         log.last.store(number, Relaxed);
         drop(list);
-        // A reader that arms itself afterwards sees the number, one that did so before is woken.
+        // A reader that arms itself afterwards sees the number; a reader that was armed before is
+        // woken.
         self.numbers.armed.swap(false, AcqRel)
     }
 

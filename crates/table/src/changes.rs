@@ -1,4 +1,4 @@
-//! Reading what changes in a table, and learning what others have changed.
+//! Reading the changes of a table, and merging the changes of other processes.
 //!
 //! Contract. A change is what this process does to an entry: creating it, counting, setting values,
 //! and giving it a new span to live. A merge of [`Table::merge`] is no change, so it is not taught
@@ -48,21 +48,22 @@ pub struct Learned<'a> {
     pub precedence: Precedence,
 }
 
-/// The values that an entry has after others have taught it.
+/// How taught values are merged into an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precedence {
     /// The values that were learned from peers.
     Learned,
-    /// The greater counts and rates, and of all else what was learned; what this process has if it
-    /// has logged a change of the entry after this one.
+    /// The greater counts and rates, and the learned values otherwise. If this process has logged a
+    /// change of the entry after this one, its own values.
     OwnAfter(u64),
-    /// If the last change of the entry that this process has logged is behind the first of these
-    /// changes and not behind the second one, the greater of both values stays, whatever it is.
-    /// Values of this process that stay are logged as a change, so that all others get them.
+    /// If this process logged its last change of the entry after the first of these changes and not
+    /// after the second, the greater value of each kind. Values of this process that stay are
+    /// logged as a change, so that all others get them.
     GreaterBetween(u64, u64),
-    /// The greater counts and rates, and of all else what was learned. This process alone changes
-    /// the entry, and others say what it was: if this process has changed the entry since it began,
-    /// it keeps what it has set, and the entry is logged as changed, so that all others get it.
+    /// The greater counts and rates, and the learned values otherwise. For an entry that this
+    /// process alone changes, and whose former values others teach it: if this process has changed
+    /// the entry since it began, its values stay, and the entry is logged as changed, so that all
+    /// others get it.
     OwnBefore,
     /// The learned values but for `conn_cur`: other peers teach the entries of a node that is
     /// absent, whose connections have ended.
@@ -160,7 +161,7 @@ impl Table {
         (reader.shard, reader.round) = (0, None);
     }
 
-    /// Goes back behind a change, so that those after it are read again.
+    /// Moves a reader back to a change, so that it reads the later ones again.
     pub fn rewind(&self, reader: &mut ChangeReader, to: u64) {
         self.layout.log.rewind(reader.reader, to);
         reader.read.iter_mut().for_each(|read| *read = to.min(*read));

@@ -161,7 +161,7 @@ impl DataType {
         matches!(self, ServerId | ServerKey | Gpt0 | Gpt)
     }
 
-    /// The element of an array that stands for a data type that came before arrays.
+    /// The array and index that hold the value of a data type from before arrays.
     pub(crate) fn in_array(self) -> Option<(DataType, u32)> {
         match self {
             DataType::Gpt0 => Some((DataType::Gpt, 0)),

@@ -1,4 +1,4 @@
-//! Keys: what entries are found by.
+//! Keys of entries.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};

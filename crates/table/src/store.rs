@@ -253,7 +253,7 @@ impl Table {
         self.layout.cell(data, index).is_some()
     }
 
-    /// Entries, those included whose time is over and that have not been taken out yet.
+    /// Entries, including expired ones that have not been removed yet.
     pub fn used(&self) -> u32 {
         self.used.load(Relaxed)
     }
@@ -519,8 +519,8 @@ impl Table {
         looked.max(1)
     }
 
-    /// Takes an entry out, and the copies of other nodes with it: they come back when those nodes
-    /// change theirs.
+    /// Removes an entry with the copies of other nodes, which come back when those nodes change
+    /// their entries.
     pub fn remove(&self, key: &[u8]) -> Removal {
         let removal = self.remove_own(key);
         if removal == Removal::InUse {
@@ -569,7 +569,7 @@ impl Table {
     }
 }
 
-/// An entry that is used from now on; one whose time was over begins anew.
+/// The entry, which is used from now on; an expired one is reset.
 fn live(entry: &Arc<Entry>, now: u64) -> &Arc<Entry> {
     if entry.has_expired(now) {
         entry.renew(now);

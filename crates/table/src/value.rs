@@ -1,4 +1,4 @@
-//! Values that leave a table and come into it: what peers teach each other.
+//! Values that peers send each other: how entries are exported from a table, and merged into it.
 
 use crate::aggregate::ForeignConnections;
 use crate::data::{DataKind, DataType};
@@ -33,7 +33,7 @@ pub struct Exported {
 pub struct LearnedValue {
     /// The data type.
     pub data: DataType,
-    /// The element of an array; 0 for what is none.
+    /// The element of an array; 0 where the value has none.
     pub index: u32,
     /// The value.
     pub value: Value,

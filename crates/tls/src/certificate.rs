@@ -38,8 +38,8 @@ pub struct Certificate {
     pub(crate) lacks_issuer: bool,
     /// The list of signed certificate timestamps (RFC 6962).
     pub(crate) sctl: Option<Vec<u8>>,
-    /// The issuer, if it is not in the chain. It determines the OCSP certificate id and is not
-    /// sent.
+    /// The issuer, if it is not in the chain. The issuer determines the OCSP certificate id and is
+    /// not sent.
     pub(crate) issuer: Option<X509>,
     /// Root certificates stay in the chain but are not sent: a client that trusts a root has it.
     pub(crate) keeps_roots: bool,

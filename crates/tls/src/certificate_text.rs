@@ -42,7 +42,7 @@ pub struct Revocations {
     pub signature: String,
     /// The issuer.
     pub issuer: String,
-    /// When it was made, and when the next one comes.
+    /// The times of this response and of the next one.
     pub updates: (String, String),
     /// Numbers of certificates, and when they were revoked.
     pub revoked: Vec<(String, String)>,

@@ -86,7 +86,7 @@ impl Offer {
         Some(offer)
     }
 
-    /// As far as they are whole.
+    /// Reads the extensions that have arrived whole.
     fn read_extensions(&mut self, rest: &mut Unread<'_>, room: &mut usize) -> Option<()> {
         let mut list = Unread(rest.counted(2)?);
         let (mut types, mut groups, mut formats) = (Vec::new(), &[][..], &[][..]);

@@ -67,7 +67,7 @@ pub struct Conn {
     cut_short: bool,
     /// Tickets are sent as soon as they are made, because early data is accepted by their age.
     prompt: bool,
-    /// A read may find something without anything more arriving.
+    /// The library holds decrypted bytes, so that a read may return some without new input.
     buffered: bool,
     end: End,
     stands: bool,
@@ -114,8 +114,8 @@ impl Conn {
         }
     }
 
-    /// The session of a QUIC connection whose handshake is over. It answers queries; the transport
-    /// protects packets itself.
+    /// The session of a QUIC connection whose handshake is over. The connection answers queries;
+    /// the transport protects packets itself.
     pub(crate) fn of_quic(channel: Channel, defaults: &Defaults) -> Self {
         let mut conn = Self::over(channel, defaults);
         conn.stands = true;
@@ -130,7 +130,7 @@ impl Conn {
         self
     }
 
-    /// Keeps something for as long as there is the session, such as its place among others.
+    /// Keeps a token until the session is dropped, such as a slot in a count.
     pub fn keep(&mut self, token: Box<dyn Any + Send>) {
         self.kept = Some(token);
     }

@@ -117,8 +117,8 @@ pub(crate) fn parse_line(line: &str) -> Result<Option<CrtListEntry>, CrtListFaul
     parse_entry(line).map(Some)
 }
 
-/// Reads what a line says: `PATH [OPTIONS] NAMES`. As in HAProxy, options behind names apply, but
-/// those names are ignored.
+/// Parses a line: `PATH [OPTIONS] NAMES`. As in HAProxy, options behind names apply, but those
+/// names are ignored.
 pub(crate) fn parse_entry(line: &str) -> Result<CrtListEntry, CrtListFault> {
     let line = uncommented(line.trim());
     let (before, options, after) = brackets(line)?;

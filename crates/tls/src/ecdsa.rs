@@ -84,7 +84,8 @@ impl KeyCurve {
     }
 }
 
-/// The lists of a client that concern curves, two bytes per entry; `None`: it has not sent one.
+/// The lists of a client that concern curves, two bytes per entry; `None`: the client has not sent
+/// the extension.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct CurveOffer<'a> {
     pub(crate) groups: Option<&'a [u8]>,

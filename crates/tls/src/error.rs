@@ -47,7 +47,7 @@ impl HandshakeError {
     /// The error that the library reports, other than a wait for input or output.
     pub(crate) fn of(error: &Error) -> Self {
         if let Some(stack) = error.ssl_error() {
-            // Above what is wrong with a record, the library only says that something is.
+            // OpenSSL puts an unspecific entry above the one with the cause.
             let tells = |error: &&openssl::error::Error| error.reason() != Some(RECORD);
             let last = stack.errors().iter().rev().find(tells).or(stack.errors().last());
             return Self {

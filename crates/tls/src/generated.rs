@@ -22,7 +22,7 @@ const DAYS: u32 = 365;
 /// Bits of serial numbers, so that no two are the same (RFC 5280 section 4.1.2.2).
 const SERIAL_BITS: i32 = 127;
 
-/// An authority that signs what is made.
+/// An authority that signs generated certificates.
 pub(crate) struct CertificateGenerator {
     authority: X509,
     key: PKey<Private>,
@@ -34,7 +34,7 @@ pub(crate) struct CertificateGenerator {
 /// The generated certificates, with the time of their last use.
 #[derive(Default)]
 struct Made {
-    /// The default certificate whose key they share.
+    /// The default certificate, whose key all generated certificates use.
     of: Option<Arc<Certificate>>,
     certificates: HashMap<Arc<[u8]>, (X509, u64)>,
     /// The names by their last turn: the one to go is the first.

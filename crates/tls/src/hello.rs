@@ -35,7 +35,7 @@ pub(crate) struct Hello {
     pub(crate) asked: Option<Vec<u8>>,
     /// and in lower case.
     pub(crate) name: Option<Vec<u8>>,
-    /// The client has sent something else in its place, such as an empty name.
+    /// The client has sent an invalid name, such as an empty one.
     pub(crate) nameless: bool,
     /// Its ciphers, two bytes each.
     pub(crate) ciphers: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Chains for certificates that come without one (`issuers-chain-path`).
+//! Chains for certificate files that have none (`issuers-chain-path`).
 
 use openssl::x509::{X509, X509Ref, X509VerifyResult};
 use std::collections::HashMap;

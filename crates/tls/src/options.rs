@@ -9,12 +9,12 @@ use std::fmt;
 /// Whether a peer has to show a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// It is not asked for one, or it is not looked at.
+    /// The client is asked for no certificate, or its certificate is not verified.
     #[default]
     None,
     /// The client may send a certificate, which is then verified.
     Optional,
-    /// It has to show one.
+    /// The client has to send a certificate.
     Required,
 }
 

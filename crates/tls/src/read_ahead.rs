@@ -93,7 +93,7 @@ pub(crate) struct BufferedWire<'a> {
     pub(crate) ahead: &'a mut ReadAhead,
     /// More is received than is asked for, where that is little.
     pub(crate) eager: bool,
-    /// How often something has been received.
+    /// The number of receive calls.
     pub(crate) received: u8,
     pub(crate) scratch: &'a Scratch,
 }

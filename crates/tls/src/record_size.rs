@@ -4,7 +4,7 @@
 /// The most plain bytes in one record (RFC 8446 section 5.1).
 pub(crate) const RECORD: usize = 1 << 14;
 
-/// How much goes in short records, as HAProxy was seen to do: what fills three of its buffers.
+/// Bytes sent in short records at the beginning: three buffers of HAProxy, as measured.
 const BEGINNING: usize = 3 << 14;
 
 /// How long records are from the beginning of a transfer, and for how long.

@@ -3,7 +3,7 @@
 //! Reading order: [`certificates`], [`authorities`], [`lists`], [`staples`]. A change is prepared
 //! in a transaction, one at a time for each kind of file. Everything that can fail is built before
 //! anything is replaced, so a change takes effect everywhere or nowhere. Existing sessions keep
-//! what they began with.
+//! their certificates and keys.
 
 mod authorities;
 mod certificates;
@@ -70,7 +70,7 @@ impl Status {
 /// Why a change is not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is one of that name.
+    /// The name exists already.
     Exists,
     /// There is none of that name.
     Unknown,
@@ -102,7 +102,7 @@ pub struct OpenTransaction {
     pub new: bool,
 }
 
-/// One transaction: the name of a file, and what is to come under it.
+/// One transaction: the name of a file and its new content.
 type Ongoing<T> = Mutex<Option<(String, T)>>;
 
 /// All that can be changed.

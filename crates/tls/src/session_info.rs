@@ -66,7 +66,7 @@ impl Conn {
         self.library().verify_result().as_raw().unsigned_abs()
     }
 
-    /// The errors that verification has met, ignored ones too.
+    /// The errors that verification found, ignored ones too.
     pub fn checked(&self) -> Checked {
         self.outcome().map(VerifyResult::checked).unwrap_or_default()
     }

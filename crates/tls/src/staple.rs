@@ -8,7 +8,7 @@ use openssl::ocsp::{
 use openssl::x509::X509;
 use std::sync::Arc;
 
-/// A response, and which certificate it is about. It can be replaced while it is shown.
+/// An OCSP response and its certificate. The response can be replaced while the listener is in use.
 pub(crate) struct Staple {
     held: ArcSwap<Held>,
     /// The certificate's identifier in OCSP requests, DER.
@@ -30,17 +30,17 @@ struct Held {
 /// Why a response is not shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unfit {
-    /// It cannot be read.
+    /// The response cannot be parsed.
     Unreadable,
     /// The authority says that it could not answer.
     Unsuccessful,
-    /// It is about so many certificates.
+    /// The response covers this number of certificates.
     Several(usize),
     /// The response is about another certificate.
     Foreign,
     /// The authority does not know the certificate.
     Undecided,
-    /// It does not hold now.
+    /// The response is not valid at present.
     Outdated,
 }
 
@@ -98,11 +98,11 @@ impl Staple {
         &self.id
     }
 
-    /// Shows a response from now on. As with HAProxy, it may say that the certificate has been
-    /// revoked: clients should know.
+    /// Staples this response from now on. As with HAProxy, the response may state that the
+    /// certificate is revoked, so that clients learn of it.
     ///
     /// # Errors
-    /// It is not one for this certificate, or does not hold; what was shown before still is.
+    /// The response is for another certificate, or not valid now; the former response stays in use.
     pub(crate) fn take(&self, basic: &OcspBasicResponse, der: &[u8]) -> Result<(), Unfit> {
         let id = OcspCertId::from_cert(MessageDigest::sha1(), &self.subject, &self.authority);
         let id = id.map_err(|_| Unfit::Foreign)?;
@@ -127,7 +127,7 @@ impl Staple {
 /// Reads a response about one certificate, DER.
 ///
 /// # Errors
-/// It is none.
+/// The bytes are not a successful OCSP response about one certificate.
 pub(crate) fn read(der: &[u8]) -> Result<OcspBasicResponse, Unfit> {
     let response = OcspResponse::from_der(der).map_err(|_| Unfit::Unreadable)?;
     if response.status() != OcspResponseStatus::SUCCESSFUL {

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 use stdx::{Mutex, RwLock};
 
-/// Where files come from. Many are read by several threads together.
+/// The source of files. Many are read by several threads together.
 pub trait Files: Sync {
     /// The contents of a file.
     ///
@@ -53,7 +53,7 @@ impl Files for NoFiles {
     }
 }
 
-/// The file that `@system-ca` stands for.
+/// The file used for `@system-ca`.
 pub const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Which files beside that of a certificate are looked for (`ssl-load-extra-files`).
@@ -95,7 +95,7 @@ const BUNDLE: [&str; 3] = [".rsa", ".dsa", ".ecdsa"];
 const COMPANIONS: [&str; 4] = [".issuer", ".ocsp", ".sctl", ".key"];
 /// Ends of names of files that a directory of authorities may have.
 const AUTHORITY: [&str; 4] = [".pem", ".crt", ".cer", ".crl"];
-/// With fewer certificates it is not worth to look for what is beside them before they are read.
+/// With fewer certificates, listing the directory beforehand is not worth its cost.
 const MANY: usize = 32;
 
 /// The meaning of a name behind `crt`.
@@ -107,7 +107,7 @@ pub(crate) enum CertificateSource {
     Directory(Vec<String>),
 }
 
-/// Everything that has been read.
+/// The files read so far.
 #[derive(Debug, Default)]
 pub struct Store {
     /// The companion files that are looked for beside a certificate.
@@ -303,7 +303,7 @@ impl Store {
         format!("{}{end}", stem.unwrap_or(name))
     }
 
-    /// Reads the file of a certificate, and those beside it.
+    /// Reads the file of a certificate, and the files beside it.
     fn texts(&self, name: &str, files: &dyn Files, known: &Beside) -> io::Result<Texts> {
         let main = Secret::new(files.read(Path::new(name))?);
         let beside = |wanted: bool, end: &str| {

@@ -25,7 +25,7 @@ struct AgedKey(Secret);
 /// Why a text is no key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyFlaw {
-    /// It is not in base64.
+    /// The text is not base64.
     Encoding,
     /// The key's length is invalid, or differs from that of the other keys.
     Size,
@@ -136,7 +136,7 @@ impl TicketKeys {
     /// Takes one more key, and forgets the oldest (management.txt 9.3, `set ssl tls-key`).
     ///
     /// # Errors
-    /// It is none for these.
+    /// The text is not a key of the right length.
     pub fn push(&self, text: &str) -> Result<(), KeyFlaw> {
         let key = AgedKey::read(text)?;
         let mut keys = self.keys.write();
@@ -233,7 +233,7 @@ mod tests {
         let session = client.connect(0, Some("a"), None).unwrap();
         let mut pair = Pair::new(session, acceptor.accept().unwrap());
         pair.shake().0.unwrap();
-        // The ticket comes with what the server says.
+        // The ticket arrives together with the server's data.
         pair.server_send(b"hello").unwrap();
         pair.client_recv(&mut [0; 16]).unwrap();
         pair.server.is_resumed()

@@ -139,7 +139,7 @@ mod tests {
             .map_or("none".into(), |(low, high)| format!("{} {}", low.name(), high.name()))
     }
 
-    /// The versions that one option leaves.
+    /// The versions that remain with one option.
     fn left(word: &str, value: &str) -> String {
         let mut options = crate::Options::default();
         crate::OptionKeyword::find(word).unwrap().read(&mut options, value).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Balancing, queues, `maxconn`, retries, TLS, the source address and the PROXY header are those of
 //! any session of the backend: a call is a transaction whose client side has no peer
-//! ([`Client::internal`]). It carries bytes, so its backend is in TCP mode. A drop closes the
+//! ([`Client::internal`]). A call carries bytes, so its backend is in TCP mode. A drop closes the
 //! connection and gives the slot of the server back, also while the call waits for one.
 
 pub mod http_call;
@@ -81,7 +81,7 @@ impl Call {
     /// Sends bytes; returns how many were taken.
     ///
     /// # Errors
-    /// `WouldBlock`: the connection takes none now. Others: it is broken.
+    /// `WouldBlock`: the connection takes none now. Any other error: the connection is broken.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let tx = self.tx.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         let server = tx.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;

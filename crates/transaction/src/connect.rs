@@ -378,7 +378,7 @@ pub(crate) fn count(tx: &Transaction, backend: &LocalBackend) {
 /// Encodes the request's head for the connection that it is about to use.
 ///
 /// # Errors
-/// It has no valid form in the protocol of the connection.
+/// The head has no valid form in the protocol of the connection.
 pub(crate) fn encode_request(
     tx: &mut Transaction,
     backend: &BackendRef,
@@ -447,7 +447,7 @@ fn name_server(tx: &mut Transaction, backend: &LocalBackend, connection: &Server
     }
 }
 
-/// A connection that carries bytes: the first ones are those that the client has sent already.
+/// Connects for bytes: the first ones are those that the client has sent already.
 async fn establish_plain(
     tx: &mut Transaction,
     backend: &BackendRef,
@@ -556,7 +556,7 @@ fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let streams = client_h2::front_of(&tx.client.socket).map_or(1, |front| front.under_way());
     let limit = server.state.load().maxconn();
     let roomy = limit == 0 || server.used.current().saturating_add(LEFT) < limit;
-    // Where few connections may be idle, those that are left would keep later ones from being
+    // Where the pool is small, connections left idle for others would keep later ones from being
     // pooled.
     let room = server.idle().saturating_add(LEFT);
     let keeps = server.settings.pool_max.is_none_or(|limit| room < limit);

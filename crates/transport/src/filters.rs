@@ -101,13 +101,13 @@ impl FilterChain {
         self.stages.is_empty()
     }
 
-    /// Whether what goes out is [`FilterChain::output`], not the input.
+    /// Whether [`FilterChain::output`] is sent instead of the input.
     pub fn replaces(&self) -> bool {
         self.last_replacing().is_some()
     }
 
-    /// Offers the input, whose front is what earlier calls have left, to the filters. The message
-    /// ends behind the input if it is the `last`; the trailers are complete then.
+    /// Passes the input to the filters; its front is what earlier calls have left. The message ends
+    /// behind the input if it is the `last`; the trailers are complete then.
     pub fn pass(&mut self, input: &[u8], last: bool, trailers: &Fields) -> Passed {
         let mut result = Passed::default();
         // Bytes that the next filter may see of the buffer it reads from, and whether the message

@@ -17,10 +17,10 @@ use std::io::{self, IoSlice};
 use std::rc::Rc;
 use stdx::Tick;
 
-/// Reads of one step, after which others have their turn.
+/// Reads per step; then other tasks run.
 const READS: u32 = 16;
 
-/// Pieces of payload, such as chunks, that one step frames, after which others have their turn.
+/// Pieces of payload, such as chunks, that one step frames before other tasks run.
 pub const PIECES: u32 = 1_024;
 
 /// The longest payload that is copied rather than written from where it lies.
@@ -124,7 +124,7 @@ pub struct Flow {
     pub outbox: Outbox,
     /// Payload at the front of the source's buffer that is framed but not sent.
     owed: usize,
-    /// Framing that goes after it.
+    /// Framing that follows the payload.
     tail: Outbox,
     /// Of this direction alone.
     pub trailers: Fields,
@@ -145,7 +145,7 @@ pub struct Flow {
     /// Payload at the front of the source's buffer, behind what is owed, that the source's decoder
     /// has passed and the filters have not.
     held: usize,
-    /// When the filters let something pass again.
+    /// The time at which the filters allow more payload.
     resumes: Option<Tick>,
     /// The pipe that payload goes through instead of the buffer, while there is any in it or
     /// coming.
@@ -286,7 +286,8 @@ impl Flow {
         self.received || self.held > 0 || !(self.starved || input.is_empty())
     }
 
-    /// Frames what goes out with the next write: one piece, or as many small ones as are there.
+    /// Frames the payload of the next write: one large piece, or the small pieces that have
+    /// arrived.
     fn frame_all(
         &mut self,
         input: &mut Buf,
@@ -427,7 +428,7 @@ impl Flow {
         true
     }
 
-    /// Writes what is framed. `false`: the destination takes nothing more now.
+    /// Writes the framed bytes. `false`: the destination takes nothing more now.
     pub fn flush(&mut self, input: &mut Buf, to: &Link) -> Result<bool, Fault> {
         if !self.outbox.is_empty() {
             self.gather(input);
@@ -454,7 +455,7 @@ impl Flow {
         if self.lane.is_some() { self.drain_lane(to) } else { Ok(true) }
     }
 
-    /// Lets go what the pipe holds. `false`: the destination takes nothing more now.
+    /// Sends the contents of the pipe. `false`: the destination takes nothing more now.
     #[inline(never)]
     fn drain_lane(&mut self, to: &Link) -> Result<bool, Fault> {
         let (Some(lane), Some(socket)) = (&mut self.lane, to.bare()) else { return Ok(true) };
@@ -523,7 +524,7 @@ impl Flow {
         }
     }
 
-    /// Writes payload from where it lies, with the framing around it.
+    /// Writes payload from the input buffer, with the framing around it.
     #[inline(never)]
     fn send_parts(&self, input: &Buf, to: &Link) -> io::Result<usize> {
         let all = [self.outbox.unsent(), &input.data()[..self.owed], self.tail.unsent()];

@@ -183,7 +183,7 @@ pub enum QuicField {
 pub struct QuicStats {
     h3: [AtomicU64; H3_FIELDS.len()],
     quic: [AtomicU64; QUIC_FIELDS.len()],
-    /// Connections whose handshakes are over, and all that there have been.
+    /// Connections after their handshakes; and all connections so far.
     open: AtomicI64,
     total: AtomicU64,
 }
@@ -227,7 +227,7 @@ impl QuicStats {
         self.quic[QuicField::HalfOpen as usize].fetch_add(i64::from(change) as u64, Relaxed);
     }
 
-    /// Starts all counts from zero, but for those of what is open.
+    /// Starts all counts from zero, except those of open connections and streams.
     pub fn clear(&self) {
         let quic =
             self.quic.iter().enumerate().filter(|(at, _)| *at != QuicField::HalfOpen as usize);

@@ -48,7 +48,7 @@ impl Pipes {
         (used, self.open.load(Relaxed).saturating_sub(used))
     }
 
-    /// Bytes that have gone through pipes.
+    /// Bytes that passed through pipes.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }

@@ -41,7 +41,7 @@ pub fn reserve(
         dynamic_maxconn::adjust(all);
     }
     if let Some(mut claim) = Claim::direct(tx, backend) {
-        // It has no limit.
+        // The server has no limit.
         claim.try_serve();
         take_slot(tx, claim);
         return Ok(Reservation::Slot);

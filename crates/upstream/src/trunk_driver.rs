@@ -17,7 +17,7 @@ use transport::streams::StreamMux;
 
 /// Puts an established connection into service: other requests may use it, and a task drives it.
 pub fn serve(worker: &Rc<Worker>, trunk: &Rc<Trunk>, link: Link) {
-    // It is set here alone, once.
+    // The cell is empty: only this statement sets it.
     let _ = trunk.link.set(link);
     worker.trunks.add(trunk);
     let driver = run(worker.clone(), trunk.clone());

@@ -251,8 +251,8 @@ impl<'a> Words<'a> {
 ///
 /// # Errors
 ///
-/// Anything that HAProxy refuses, unknown long names, and numbers that are none
-/// (HAProxy takes those for 0). `-v` and `-vv` end the parsing at their position.
+/// Words that HAProxy refuses, unknown long names, and values that are not numbers (HAProxy reads
+/// those as 0). `-v` and `-vv` end the parsing at their position.
 pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
     let mut options = Options::default();
     let mut words = Words { rest: words.iter(), flag: "", suffix: "", attached: None };

@@ -1,10 +1,9 @@
 //! The master: watches over the serving processes, and executes itself again to read a changed
 //! configuration (management.txt, sections 3, 4 and 9.4).
 //!
-//! Reading order: [`record`] is what it knows, and what it tells itself across a reload; [`watch`]
-//! waits for signals, ends of processes and commands; [`delivery`] sends signals; [`program`]
-//! starts programs. How a worker is
-//! started belongs to `boot::lead`.
+//! Reading order: [`record`] is the state that the master hands to itself across a reload;
+//! [`watch`] waits for signals, ends of processes and commands; [`delivery`] sends signals;
+//! [`program`] starts programs. How a worker is started belongs to `boot::lead`.
 
 pub(crate) mod delivery;
 pub(crate) mod master_state;

@@ -36,7 +36,7 @@ const USESRC: &str = "cfg-proxy usesrc";
 const LISTENS: &[&str] = &["bind", "stats socket"];
 const SERVERS: &[&str] = &["server", "default-server"];
 
-/// The classes whose names are words of lines, without those that other crates look up.
+/// The classes whose names are words of lines, except those that other crates look up.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     ("balance", &["balance"], Line),
@@ -127,7 +127,7 @@ fn without_name<'a>(mut words: Vec<Word<'a>>, class: &str, name: &str) -> Vec<Wo
     let Some(line) = lines.iter().find(begins) else { return words };
     let first = usize::from(negated) + count(line);
     if name.starts_with('<') && name != "<ip>" {
-        // A placeholder: the line is what it stands for.
+        // A placeholder: the whole line is the text that it replaces.
         words.clear();
         return words;
     }
@@ -166,7 +166,8 @@ fn is(word: &str, name: &str) -> bool {
     word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
 }
 
-/// Takes the name out of lists from a word on; one that had nothing else goes with its keyword.
+/// Removes the name from the lists that begin at a word; a list with no other name is removed with
+/// its keyword.
 fn shorten(words: &mut Vec<Word<'_>>, first: usize, name: &str) {
     let is_name = |item: &str| is(item, name) || name == "<ip>" && item.parse::<IpAddr>().is_ok();
     for at in (first..words.len()).rev() {

@@ -33,7 +33,7 @@ use std::process::ExitCode;
 
 use failure::Outcome;
 
-/// One subcommand: what a user types, what the overview says, and what runs.
+/// One subcommand: its name, its line of the overview, and its function.
 struct Command {
     name: &'static str,
     summary: &'static str,

@@ -45,7 +45,7 @@ struct Amount {
     from: u32,
 }
 
-/// One part: its name, and what runs.
+/// One part of the soak: its name and its function.
 type Part = (&'static str, fn(&Path, &Amount) -> Outcome);
 
 const PARTS: &[Part] = &[
@@ -89,7 +89,7 @@ fn chosen(only: Option<&str>) -> Outcome<Vec<&'static Part>> {
     Ok(PARTS.iter().filter(|(name, _)| names.contains(name)).collect())
 }
 
-/// As much of something as asked for.
+/// The amount times the number for one unit.
 fn scaled(amount: &Amount, once: u32) -> String {
     once.saturating_mul(amount.times).to_string()
 }

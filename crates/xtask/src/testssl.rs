@@ -30,7 +30,7 @@ const FIRST_PORT: u16 = 19191;
 /// Severities of findings that are no problem.
 const FINE: [&str; 2] = ["OK", "INFO"];
 
-/// Something that testssl.sh finds fault with: what it looked at, how bad it is, and what it saw.
+/// A finding of testssl.sh: the test, its severity, and the text.
 type ScanFinding = (String, String, String);
 
 pub(crate) fn run(words: &[String]) -> Outcome {

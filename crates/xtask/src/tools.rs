@@ -39,7 +39,7 @@ pub(crate) fn resolve(name: &str) -> Outcome<PathBuf> {
         .ok_or_else(|| failure::machine(format!("no program {name}")))
 }
 
-/// Fails with one line that says how to install whatever is missing.
+/// Fails with one line that says how to install the missing tools.
 pub(crate) fn require(tools: &[Tool]) -> Outcome {
     let missing: Vec<Tool> =
         tools.iter().copied().filter(|tool| find(tool.program).is_none()).collect();

@@ -16,9 +16,9 @@ struct Farm {
     _origins: Vec<Origin>,
 }
 
-/// A frontend that leads to the backend that a request names. All servers are one; the answer tells
-/// which was chosen. There are five terminal servers, and a listener per hash type in front of
-/// them.
+/// A frontend that leads to the backend that a request names. All servers are the same origin; the
+/// answer names the chosen one. There are five terminal servers, and a listener per hash type in
+/// front of them.
 fn farm(program: &Path) -> Farm {
     let mut text = "global\n    stats socket <dir>/cli level admin\n\
          defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \

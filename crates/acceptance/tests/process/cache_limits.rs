@@ -405,7 +405,7 @@ fn frontends_and_backends_use_caches_of_their_own() {
         }
     }
     assert_eq!(count.load(SeqCst), 2);
-    // Both caches have stored what passed both of them.
+    // Both caches have stored the responses that passed through both.
     assert_eq!(weir.cli("show cache").matches(" hash:").count(), 3);
     weir.cli("clear cache f");
     assert_eq!(client.get("/10").header("x-front"), Some("c"));

@@ -113,7 +113,8 @@ fn objects_are_validated_only_if_the_section_allows_it() {
     assert_eq!(origin.request(1).header("if-none-match"), Some("\"x\""));
 }
 
-/// An origin whose first answer has these directives, and whose further ones are errors of a kind.
+/// An origin whose first answer has these directives, and whose later answers are errors of one
+/// kind.
 fn failing(directives: &str, error: &'static str) -> Origin {
     let first = V1.replace("max-age=30", &format!("max-age=30{directives}"));
     let first = Mutex::new(Some(first));

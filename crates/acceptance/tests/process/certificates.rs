@@ -3,7 +3,7 @@
 use crate::support::{Identity, LogReceiver, Running, Secure, Setup, eventually, is_built_on};
 use std::net::SocketAddr;
 
-/// An authority, and what it has signed.
+/// A certificate authority, and the certificates that it has signed.
 struct Names {
     authority: Identity,
     a: Identity,

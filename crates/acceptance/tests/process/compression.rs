@@ -1,4 +1,5 @@
-//! Compressed responses, section 4.2 `compression`: which ones, with what, and what clients get.
+//! Compressed responses, section 4.2 `compression`: which responses, by which encoding, and what
+//! clients receive.
 
 use crate::support::{Client, reply};
 use crate::support::{LogReceiver, Message, Origin, Running, Setup, Talker, begun, decoded, page};

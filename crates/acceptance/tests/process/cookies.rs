@@ -1,5 +1,5 @@
-//! Persistence cookies: what servers see of them, what clients get, what the log says. The expected
-//! texts are those of HAProxy 2.6.
+//! Persistence cookies: the `Cookie` field that servers get, the `Set-Cookie` field that clients
+//! get, and the letters in the log. The expected texts are those of HAProxy 2.6.
 
 use crate::support::{LogReceiver, Origin, Setup, nobody, reply, serve_forever};
 

@@ -44,7 +44,7 @@ fn listeners_count_for_themselves() {
     assert_eq!((of("stot")[1].as_str(), of("bout")[1].as_str()), ("0", "0"));
 }
 
-/// As the manual has it: all of them, and those of modules with the rest.
+/// As the manual says: `clear counters` clears all counters, those of modules included.
 #[test]
 fn counters_of_modules_are_cleared_with_all_others() {
     let weir = Setup::http("    http-request return status 200", "").start();

@@ -27,7 +27,7 @@ fn charts_move_and_a_server_that_goes_down_turns_red() {
     }
     browser.wait(CURVE, "true");
     assert_eq!(browser.text(LINE), "");
-    // The curve survives a reload: behind it is more than what came since.
+    // The curve survives a reload: it contains points from before the reload.
     let points = "document.querySelector('#overview path')?.getAttribute('d').split(/[ML]/).length";
     browser.wait(&format!("{points} > 5"), "true");
     let reload = "(() => { window.old = 1; location.reload(); return 'again'; })()";

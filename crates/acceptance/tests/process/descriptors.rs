@@ -1,4 +1,4 @@
-//! Many clients: what they cost, and what happens when there are too few descriptors for them.
+//! Many clients: their memory, and the behaviour of the proxy when descriptors run out.
 
 use crate::support::{Client, Origin, Setup, eventually, pass};
 use std::time::Duration;

@@ -270,7 +270,7 @@ fn a_server_without_a_port_takes_that_of_the_client() {
     assert_eq!(program.web().get("/").text(), "here");
 }
 
-/// The manual: nothing is resolved for such a server. It waits for an operator to give it an
+/// The manual: nothing is resolved for such a server. The server waits for an operator to set its
 /// address.
 #[test]
 fn a_server_with_a_name_waits_for_its_address() {

@@ -1,5 +1,5 @@
-//! Requests that go to servers before handshakes are over: which do, and what happens to those that
-//! are too early.
+//! Requests in early data: which of them are forwarded before the handshake is over, and the
+//! answers to those that are too early.
 
 use crate::support::{
     Eager, EarlyOrigin, Identity, LogReceiver, Running, Secure, Setup, eventually,

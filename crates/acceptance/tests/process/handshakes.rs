@@ -1,5 +1,5 @@
-//! Clients of TLS before their handshake is over: those that leave or stall, and those that pass
-//! through.
+//! Clients of TLS before the end of their handshake: those that leave or stall, and those whose
+//! handshake passes through.
 
 use crate::support::{Client, Identity, LogReceiver, Origin, Running, Secure, Setup, eventually};
 use std::io::Read as _;
@@ -101,7 +101,7 @@ fn handshakes_that_stall_leave_room_for_other_listeners() {
     }
 }
 
-/// A handshake that is over has no place among those under way.
+/// A finished handshake does not count among those under way.
 #[test]
 fn connections_whose_handshake_is_over_are_not_counted() {
     let weir = start("tune.ssl.max-handshakes 1", &LogReceiver::new());

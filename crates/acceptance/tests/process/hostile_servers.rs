@@ -57,7 +57,7 @@ enum Told {
     GoAway(u32),
     /// The stream does, and the connection goes on.
     Reset(u32),
-    /// The connection ended before all of its words had come: the last one was lost with it.
+    /// The connection ended before the client had received all of the server's bytes.
     Farewell,
     /// Either status, depending on whether the stream had already been closed.
     Either(u32),
@@ -66,13 +66,13 @@ enum Told {
 /// The outcome of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Got {
-    /// It is answered with 200 by this connection.
+    /// The request is answered with 200 on this connection.
     Answered,
-    /// It is answered with 502.
+    /// The client gets a 502.
     Failed,
-    /// It is answered with 502, or what has come of its answer is cut off.
+    /// The client gets a 502, or a response that is cut off.
     Cut,
-    /// It is sent again on another connection, and answered there.
+    /// The request is sent again on another connection, and answered there.
     Retried,
 }
 
@@ -103,7 +103,7 @@ const fn fine(class: &'static str, what: &'static str, says: &'static [Frame]) -
     case(class, what, says, Told::Nothing, Got::Answered)
 }
 
-/// It ends the connection, and the request on it fails.
+/// The frames end the connection, and the request on it fails.
 const fn fatal(class: &'static str, what: &'static str, says: &'static [Frame], code: u32) -> Case {
     case(class, what, says, Told::GoAway(code), Got::Failed)
 }
@@ -130,7 +130,7 @@ impl Frame {
     }
 }
 
-/// The payload of the PING behind what a server says: its answer tells that all of it was read.
+/// The payload of a PING behind the server's frames: its answer proves that they were all read.
 const MARK: &[u8] = b"the mark";
 
 /// A connection of the proxy, taken as HTTP/2.
@@ -151,7 +151,7 @@ impl Server {
 
     fn say(&mut self, frames: &[Frame]) {
         let bytes: Vec<u8> = frames.iter().flat_map(Frame::bytes).collect();
-        // It may have had enough of this.
+        // The peer may have closed the connection.
         let _ = self.0.try_send(bytes);
     }
 

@@ -69,8 +69,8 @@ fn clear_ports_take_both_versions() {
     log.find("\"GET http://a/ HTTP/2.0\"");
 }
 
-/// A list that is too large is answered, and the connection goes on; a block that stands for far
-/// more ends it (RFC 9113 section 10.5.1).
+/// A list that is too large gets an answer, and the connection goes on; a block that decodes to far
+/// more ends the connection (RFC 9113 section 10.5.1).
 #[test]
 fn fragments_are_refused_as_over_http1() {
     let origin = Origin::saying("hello");
@@ -187,7 +187,8 @@ fn proto_and_alpn_of_a_bind_line_set_its_protocols() {
     assert!(!client.rest().starts_with(b"HTTP/1"));
 }
 
-/// A frontend that servers stand for, encrypted, and what speaks which version with it.
+/// An encrypted frontend that backends use as their server, and backends that reach it over HTTP/1
+/// and HTTP/2.
 const INNER: &str = "frontend inner\n    bind <inner> ssl crt <dir>/key.pem alpn h2,http/1.1\n    \
     acl ws hdr(upgrade) -m str websocket\n    \
     http-request set-var(txn.version) fc_http_major\n    \
@@ -716,7 +717,7 @@ fn a_tunnel_ends_with_its_connection() {
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"CONNECT a:80 HTTP/2.0\"");
 }
 
-/// `CONNECT http://a/` for websocket, and what comes behind it before any answer, with these flags.
+/// `CONNECT http://a/` for websocket, and bytes sent before any answer, with these flags.
 fn hasty(behind: &str, flags: u8) -> Vec<u8> {
     let head = open(1, b"\x02\x07CONNECT\x86\x84\x41\x01a\0\x09:protocol\x09websocket");
     let data = [0, 0, behind.len() as u8, 0, flags, 0, 0, 0, 1];
@@ -805,7 +806,7 @@ fn an_exchange_ends_with_its_answer_where_the_server_wants_no_more() {
     let origin = answering(move |peer, stream| {
         peer.send([&[0, 0, 1, 1, 4], stream, &[OK]].concat());
         peer.send([&[0, 0, 8, 1, 5], stream, b"\0\x03sum\x02ok"].concat());
-        // The client has the answer before the server says that it wants no more.
+        // The client has the answer before the server's GOAWAY.
         let _ = hold.lock().expect("one connection").recv();
         peer.send([&[0, 0, 4, 3, 0], stream, &[0; 4]].concat());
     });

@@ -83,7 +83,7 @@ fn rules_for_first_packets_refuse_clients_or_drop_their_packets() {
         if refused {
             assert_eq!(client.end(), 0x02, "CONNECTION_REFUSED");
         }
-        // A client that hears nothing repeats its packet.
+        // A client without an answer repeats its packet.
         client.run(|_| weir.stat("web", "FRONTEND", "dcon") != "0");
         assert_eq!(client.lost.is_some(), refused);
         assert_eq!(weir.stat("web", "FRONTEND", "conn_tot"), "0");

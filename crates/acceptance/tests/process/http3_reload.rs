@@ -41,7 +41,7 @@ fn connections_stay_with_their_thread_when_the_address_of_the_client_changes() {
     }
 }
 
-/// Ends clients, whatever happens.
+/// Stops the clients when the test ends or fails.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {

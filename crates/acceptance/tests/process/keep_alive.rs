@@ -592,8 +592,8 @@ fn end_seen(back: &str, answer: &str, client: fn(Client)) -> std::io::Result<usi
     })
 }
 
-/// A regular close would hold a local port for a minute. As measured, HAProxy resets connections
-/// that it kept or gives up, and closes those for which it has announced that.
+/// A regular close would hold a local port for a minute. As measured, HAProxy resets idle
+/// connections and those that it abandons, and closes those for which it has announced the close.
 #[test]
 fn servers_are_not_left_with_ends_that_hold_ports() {
     let whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

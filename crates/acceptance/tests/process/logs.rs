@@ -1,4 +1,4 @@
-//! Where log lines go and what they say.
+//! Targets of log lines, and their contents.
 
 use crate::support::{LogReceiver, Origin, Setup, eventually, nobody, program, reply, shape};
 use std::io::Read as _;

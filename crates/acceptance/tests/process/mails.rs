@@ -4,7 +4,7 @@ use crate::support::{Origin, Setup, eventually, pass};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A mailer that accepts everything, and all that it has received.
+/// A mailer that accepts everything, and the text that it has received.
 fn mailer() -> (Origin, Arc<Mutex<String>>) {
     let heard = Arc::new(Mutex::new(String::new()));
     let shared = heard.clone();

@@ -1,7 +1,7 @@
 //! The program as its users meet it: processes, sockets, signals and log lines.
 //!
-//! `WEIR_TEST_PROGRAM=/usr/sbin/haproxy cargo test -p acceptance` runs the same tests
-//! against HAProxy, to measure what it does.
+//! `WEIR_TEST_PROGRAM=/usr/sbin/haproxy cargo test -p acceptance` runs the same tests against
+//! HAProxy, to measure what it does.
 
 mod support;
 

@@ -40,7 +40,7 @@ fn ask(stream: &mut UnixStream) -> std::io::Result<bool> {
     Ok(text.starts_with("HTTP/1.1 200"))
 }
 
-/// Ends clients, whatever happens.
+/// Stops the clients when the test ends or fails.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {

@@ -44,7 +44,7 @@ fn info(program: &Running, name: &str) -> u64 {
     line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {all}"))
 }
 
-/// Memory stays within the limit, but for what comes between two looks.
+/// Memory stays within the limit, except for allocations between two measurements.
 fn assert_within(program: &Running) {
     let (used, limit) = (info(program, "MemUsed_bytes"), info(program, "MemLimit_bytes"));
     assert!(used <= limit + (2 << 20), "{used} of {limit}");
@@ -207,8 +207,8 @@ fn loads_beyond_a_limit_of_the_address_space_do_not_end_the_process() {
     for mib in [10, 20, 50] {
         let mut program = start_in_address_space(mib, &origin, address);
         for _ in 0..3 {
-            // Clients of all kinds at once, and anew: what one leaves behind has to serve the
-            // other.
+            // Loads of all kinds run at once and are repeated, so that buffers released by one kind
+            // serve another.
             let loads = [(500, &upload[..]), (30, &large_streams()), (500, &long_line)];
             let clients = loads.map(|(count, bytes)| flood(&program, count, bytes));
             assert!(program.is_running(), "{}", program.errors());
@@ -254,7 +254,7 @@ fn keys_of_tables_and_maps_beyond_the_memory_limit_are_counted() {
                 }
             }
             if answers < 200 {
-                // It was closed between two requests, for want of memory.
+                // The proxy has closed the connection between two requests, for want of memory.
                 stream = TcpStream::connect(program.address("web")).expect("it listens");
                 let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
             }

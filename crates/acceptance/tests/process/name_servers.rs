@@ -21,7 +21,7 @@ struct Dnsmasq {
 }
 
 impl Dnsmasq {
-    /// Nothing where it is not installed.
+    /// Returns `None` where the program is not installed.
     fn start(hosts: &str, service: &str) -> Option<Self> {
         if !Path::new(PROGRAM).exists() {
             println!("skipped: no dnsmasq; on Debian: sudo apt-get install dnsmasq-base");
@@ -34,7 +34,7 @@ impl Dnsmasq {
         Some(Self { child, address, hosts, _directory: directory })
     }
 
-    /// It cannot be handed a socket, so it gets a port that is free: for datagrams, and a moment
+    /// `dnsmasq` cannot inherit a socket, so it gets a port that was free for datagrams a moment
     /// ago. Where that is not enough it ends.
     fn try_start(hosts: &Path, service: &str) -> Option<(Child, SocketAddr)> {
         let address = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
@@ -179,7 +179,7 @@ fn a_template_takes_many_addresses_over_tcp_and_the_records_of_a_service() {
     eventually("the place of the service", || {
         (places(&weir)[100..] == ["127.0.2.7 64", "- 32"]).then_some(())
     });
-    // A server whose address is still valid keeps it; the others have none.
+    // A server whose address is still valid keeps it; the others lose theirs.
     let before = places(&weir);
     let kept = |place: &&String| place.split(' ').next().is_some_and(is_low);
     dns.know(&some(1..51));

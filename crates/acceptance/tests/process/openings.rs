@@ -116,7 +116,7 @@ fn commands_need_the_certificate_that_is_demanded() {
     let _ = clear.read_to_end(&mut heard);
     assert!(!String::from_utf8_lossy(&heard).contains("Pid"), "nothing in the clear");
 
-    // Certificates change as those of frontends do.
+    // Certificates of servers are replaced at run time like those of frontends.
     let name = weir.path("a.pem").display().to_string();
     let other = Identity::new("b.test", Some(&people.authority));
     weir.cli(&format!("set ssl cert {name} <<\n{}\n", other.pem()));

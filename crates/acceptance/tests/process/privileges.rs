@@ -19,7 +19,7 @@ fn is_root() -> bool {
     root && Path::new("/usr/bin/setpriv").exists() && Path::new("/usr/bin/env").exists()
 }
 
-/// A program that may do what the words for `setpriv --bounding-set` leave it.
+/// A program with the capabilities that the words for `setpriv --bounding-set` leave it.
 fn start(text: &str, capabilities: &str) -> Master {
     let weir = program().display().to_string();
     let setup = Setup::new(text).program(Path::new("/usr/bin/setpriv"));
@@ -72,7 +72,7 @@ fn a_reload_that_cannot_end_the_worker_before_fails() {
     }
     let master = start(TEXT, "-kill");
     let old = master.worker();
-    // It neither hands over its listeners nor takes signals.
+    // The old process neither hands over its listeners nor takes signals.
     signal::send(old as i32, signal::STOP).expect("it runs");
     let answer = master.cli("reload");
     signal::send(old as i32, signal::CONT).expect("it runs");

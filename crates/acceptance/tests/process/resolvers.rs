@@ -165,7 +165,7 @@ fn records_of_a_service_fill_a_template() {
     assert_eq!(weir.cli("set server b/t2 fqdn h1.test").trim(), refused);
     assert_eq!(weir.cli("set server b/t3 fqdn h1.test").trim(), refused);
     assert!(log.find("b/t2 changed").ends_with("to 127.0.0.8 by DNS additional record."));
-    // One record goes, another comes, one changes its weight.
+    // In this answer one SRV record is missing, one is new, and one has another weight.
     let port = origin.address().port();
     let here = format!("srv 1 {port} h3.test 127.0.0.1");
     let now = [&*here.leak(), "srv 512 8002 h2.test 127.0.0.8"];

@@ -4,8 +4,8 @@ use crate::http2::{PREFACE, SETTINGS, frame};
 use crate::support::{Client, LogReceiver, Origin, Running, Setup, Talker, reply, shape};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// An origin whose first `bad` requests go as `script` wants, and all others well: they are
-/// answered with what was received.
+/// An origin whose first `bad` requests are handled by `script`; later ones are answered with the
+/// received request.
 fn spoiled(bad: usize, script: impl Fn(&mut Client) + Send + Sync + 'static) -> Origin {
     let count = AtomicUsize::new(0);
     Origin::new(move |mut peer| {

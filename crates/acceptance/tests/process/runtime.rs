@@ -1,4 +1,4 @@
-//! The runtime socket: what commands answer, and what they do to traffic.
+//! The runtime socket: the answers of commands, and their effect on traffic.
 
 use crate::support::{Origin, Running, Setup, eventually, stat_of};
 use std::io::{Read as _, Write as _};

@@ -12,9 +12,9 @@ const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n";
 /// The outcome of a request.
 #[derive(Debug)]
 enum Fate {
-    /// It reaches no server, and the client gets this status.
+    /// The client gets this status, and no server gets the request.
     Refused(u16),
-    /// It reaches the server with this body, and nothing else does.
+    /// The server gets the request with this body, and nothing else.
     Taken(String),
 }
 
@@ -30,7 +30,7 @@ fn as_chunk() -> String {
     format!("{:x}\r\n{HIDDEN}\r\n0\r\n\r\n", HIDDEN.len())
 }
 
-/// Field lines about the length of [`HIDDEN`]; `{n}` stands for it.
+/// Field lines about the length of [`HIDDEN`]; `{n}` in a field is replaced by the body's length.
 fn sized(fields: &str) -> String {
     post(&fields.replace("{n}", &HIDDEN.len().to_string()), HIDDEN)
 }
@@ -159,7 +159,7 @@ fn has_one_length(request: &Message) -> bool {
     fields == 1
 }
 
-/// Sends one request with all that comes after it, then asks as another client.
+/// Sends one request and the bytes behind it, then sends a request as another client.
 fn play(weir: &Running, origin: &Origin, request: &str, fate: &Fate) {
     let before = origin.requests().len();
     let mut client = weir.web();

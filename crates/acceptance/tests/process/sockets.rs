@@ -27,8 +27,8 @@ fn port() -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
-/// A program whose frontend `web` leads to servers on these lines, and whose listener `tell` says
-/// where a connection comes from.
+/// A program whose frontend `web` leads to servers on these lines, and whose listener `tell`
+/// answers with the source address of a connection.
 fn chain(front: &str, back: &str) -> Running {
     let tell = port();
     Setup::new(&format!(

@@ -1,5 +1,5 @@
-//! Streams of HTTP/2 clients: what they count for, how long their connection waits, what may be in
-//! them.
+//! Streams of HTTP/2 clients: what they are counted as, the timeouts of their connection, and their
+//! allowed contents.
 
 use crate::support::{
     Client, LogReceiver, Origin, Running, Setup, Talker, eventually, pass, reply, serve_forever,
@@ -52,7 +52,7 @@ fn succeeds(client: &mut Client, stream: u8, path: &[u8]) -> bool {
     (kind, payload.first()) == (1, Some(&OK))
 }
 
-/// The figures are those that HAProxy 2.6 was seen to log.
+/// The expected figures are those that HAProxy 2.6 logs.
 #[test]
 fn heads_count_as_with_haproxy() {
     let origin = Origin::new(|peer| {
@@ -297,7 +297,8 @@ fn streams_are_listed_with_the_descriptors_of_their_connections() {
     assert!(weir.cli("show sess all").contains(&format!("addr={}", weir.address("web"))));
 }
 
-/// As HAProxy logs and retries it: what came is no answer. It is not that none came.
+/// HAProxy logs and retries a malformed response in this way. The log line differs from that of a
+/// missing response.
 #[test]
 fn a_malformed_answer_over_http2_is_logged_as_one() {
     let origin = Origin::new(|mut peer| {

@@ -199,7 +199,7 @@ frontend strict
     assert_eq!(client.0.ssl().version_str(), "TLSv1.2");
 }
 
-/// A client's side that keeps what it would send.
+/// The client's side of a connection; it collects its output instead of sending it.
 #[derive(Debug)]
 struct Kept(Vec<u8>);
 
@@ -574,7 +574,7 @@ global
     let mut first = Secure::connect(web, "a.test");
     first.get("/");
     let second = std::thread::spawn(move || Secure::connect(web, "a.test").get("/"));
-    // The server's connection would be one too many; no other one would do.
+    // The pool has no room for the server's connection, and no other connection of the pool fits.
     let mut plain = Client::connect(weir.address("plain"));
     assert_eq!(plain.get("/").status(), 500);
     let line = log.line();
@@ -598,7 +598,7 @@ fn refuses(line: &str, words: &[&str]) {
 #[test]
 fn algorithms_come_from_the_providers_that_are_named() {
     if is_built_on("AWS-LC") {
-        // It has no providers.
+        // The library has no providers.
         return;
     }
     let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
@@ -730,7 +730,7 @@ backend app
 #[test]
 fn a_protocol_is_chosen_by_the_client() {
     if is_built_on("AWS-LC") {
-        // It has no NPN.
+        // The library has no NPN.
         return;
     }
     let mut text = "frontend origin

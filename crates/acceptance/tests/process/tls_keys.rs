@@ -42,7 +42,7 @@ fn parameters() -> String {
 #[test]
 fn key_exchange_by_dh_needs_parameters() {
     if is_built_on("AWS-LC") {
-        // It exchanges no keys by finite fields.
+        // The library exchanges no keys by finite fields.
         return;
     }
     let key = PKey::from_rsa(Rsa::generate(2_048).expect("a key")).expect("a key");
@@ -217,7 +217,7 @@ backend app
             again.write_all(&overheard).expect("an open connection");
             again.shutdown(Shutdown::Write).expect("an open connection");
             again.set_read_timeout(Some(PATIENCE)).expect("a TCP socket");
-            // It may be reset: not all that it has sent is read.
+            // The connection may be reset, because not all sent bytes are read.
             let _ = again.read_to_end(&mut Vec::new());
         }
         client.ask("/later");

@@ -98,7 +98,7 @@ fn the_exporter_reads_page_and_socket() {
             std::io::read_to_string(stream).ok()
         };
         let metrics = eventually("the exporter answers", answer);
-        // It was started above, and its output is complete.
+        // The program was started above, and its output is complete.
         let _ = child.kill().and_then(|()| child.wait());
         for line in [
             "haproxy_up 1\n",

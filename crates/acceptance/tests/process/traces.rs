@@ -80,7 +80,7 @@ fn traces_show_malformed_requests_with_all_data() {
     for words in ["\n\tcontent-length: 3\n", "\n\tx-odd: a\\xc3\\xa9b\n", "|h1|4|forward.rs:"] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    // Counted once: what came is the request, what went is the response.
+    // The stream is counted once: `rx` is the request, `tx` the response.
     let sent = body.len();
     let (_, end) = told.split_once("] stream ended").expect("it is there");
     assert!(end.contains(&format!("\n\trx={sent} tx=")), "{end}");

@@ -1,4 +1,4 @@
-//! `show activity`: what each thread's loop has done so far.
+//! `show activity`: counters of each thread's loop.
 //!
 //! First the lines of HAProxy in its order, then our own. Lines for what Weir does not have stay at
 //! zero, so that tools find them: each thread accepts for itself (no accept queue), memory that

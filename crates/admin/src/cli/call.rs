@@ -95,21 +95,21 @@ pub(super) struct Call<'a> {
     pub(super) worker: &'a Rc<Worker>,
     pub(super) settings: &'a Settings,
     pub(super) state: &'a mut SessionState,
-    /// All words, those of the command itself first.
+    /// All words, beginning with those of the command.
     pub(super) words: &'a [String],
-    /// The payload, if one came with it.
+    /// The payload of the command, if any.
     pub(super) payload: Option<&'a str>,
 }
 
 /// The reply of a command.
 pub(super) enum Reply {
-    /// It is done, and there is nothing to say.
+    /// The command is done and has no output.
     Done,
     /// Lines of output, each with its newline.
     Dump(String),
     /// One message, without its newline.
     Message(Severity, String),
-    /// One message whose end is that of the answer: no empty line follows it.
+    /// One message that ends the answer without an empty line.
     Bare(Severity, String),
     /// Lines of output, more than should be made in one go.
     Pieces(Pieces),
@@ -154,7 +154,7 @@ pub(super) enum Later {
 }
 
 impl Later {
-    /// Asks all workers and renders what they say.
+    /// Asks all workers and renders their answers.
     pub(super) async fn render(self, worker: &Rc<Worker>, settings: &Arc<Settings>) -> String {
         match self {
             Self::Lines(say) => {

@@ -96,7 +96,7 @@ fn event(
     dump(&invalid.bytes, out);
 }
 
-/// The bytes as text, a line for each line; `+` marks what goes on with the line before.
+/// The bytes as text, a line for each line; `+` marks a continuation of the line before.
 fn dump(bytes: &[u8], out: &mut String) {
     let (mut at, mut goes_on) = (0, false);
     while at < bytes.len() {

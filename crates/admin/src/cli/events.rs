@@ -1,4 +1,4 @@
-//! `show events`: what is in the rings, and what comes (management.txt 9.3).
+//! `show events`: the events in the rings, and later ones (management.txt 9.3).
 
 use super::call::{Call, Reply};
 use engine::state::ring::Ring;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 /// The part of a ring that is read.
 pub(super) struct Follow {
     pub(super) ring: Arc<Ring>,
-    /// Goes on until the client says something.
+    /// Follows the ring until the client sends something.
     pub(super) waits: bool,
-    /// Only what comes from now on.
+    /// Only events from now on.
     pub(super) fresh: bool,
 }
 
-/// Sinks that are no rings, and what they are.
+/// Sinks that are no rings, with their descriptions.
 pub(super) const STREAMS: [(&str, &str); 2] =
     [("stdout", "standard output (fd#1)"), ("stderr", "standard output (fd#2)")];
 

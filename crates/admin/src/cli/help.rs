@@ -85,7 +85,7 @@ fn list(found: &[Doc], text: &mut String) {
     text.push_str(&lines.collect::<Vec<_>>().join("\n"));
 }
 
-/// The commands that begin as `words` do, else those that are spelt most alike.
+/// The commands that begin as `words` do, else those with the most similar spelling.
 fn alike(words: &[String], there: Vec<Doc>) -> Vec<Doc> {
     let begins: Vec<_> = there.iter().copied().filter(|it| begins(it, words)).collect();
     if !begins.is_empty() {

@@ -44,10 +44,10 @@ impl ResponseStream {
         Self { call, has_head: false }
     }
 
-    /// Appends what comes next; `false` at the end, of a truncated response as well.
+    /// Appends the next part of the message; `false` at the end, of a truncated response as well.
     ///
     /// # Errors
-    /// Nothing comes by the deadline.
+    /// No bytes arrive by the deadline.
     pub(super) async fn next(
         &mut self,
         out: &mut Vec<u8>,

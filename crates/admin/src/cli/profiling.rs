@@ -77,7 +77,7 @@ pub(super) fn of(worker: &Worker) -> Vec<ProfileEntry> {
     worker.thread.scheduler().profile()
 }
 
-/// The whole answer, from what all threads know.
+/// The whole answer, from the profiles of all threads.
 pub(super) fn render(shared: &Shared, wanted: ProfileRequest, known: Vec<ProfileEntry>) -> String {
     let mut out = String::new();
     if wanted.status {

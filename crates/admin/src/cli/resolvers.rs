@@ -7,7 +7,7 @@ use engine::state::runtime::Shared;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A counter: its name in the statistics, and what that says.
+/// A counter: its name in the statistics, and its description.
 struct CounterColumn {
     name: &'static str,
     doc: &'static str,

@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// A call of such a command.
 pub(super) struct ScriptCommand {
     command: Command,
-    /// All words, those of the command itself first.
+    /// All words, beginning with those of the command.
     words: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ async fn resume(
     enter(worker, cell).await.resume(script, answer, host)
 }
 
-/// Does what the script waits for.
+/// Carries out the operation that the script waits for.
 async fn meet(
     worker: &Worker,
     channel: &mut Channel,

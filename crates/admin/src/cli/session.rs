@@ -259,7 +259,7 @@ impl Session {
         }
     }
 
-    /// Sends what is in a ring; if asked, also what comes, until the client says something.
+    /// Sends the events of a ring; on request also later events, until the client sends something.
     async fn follow(&mut self, follow: Follow) -> io::Result<()> {
         let mut tap = follow.ring.tap(&self.worker, follow.fresh, false);
         loop {

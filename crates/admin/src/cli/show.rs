@@ -1,4 +1,4 @@
-//! Commands that report what runs.
+//! Commands that report the state of the process.
 
 use super::call::{Call, Reply, Severity};
 use super::resolvers;
@@ -82,7 +82,7 @@ fn select(call: &Call<'_>, words: &[String], filter: &mut Filter) -> Result<(), 
     Ok(())
 }
 
-/// A number, of which -1 stands for everything.
+/// A number; -1 means all.
 fn number(text: &str) -> Option<i32> {
     text.parse().ok()
 }

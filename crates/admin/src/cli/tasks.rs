@@ -1,4 +1,4 @@
-//! `show tasks` and `show threads`: what waits for its turn, and what runs.
+//! `show tasks` and `show threads`: runnable tasks, and the task that each thread runs.
 
 use super::activity;
 use super::call::{Call, Later, Reply};

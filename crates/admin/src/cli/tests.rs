@@ -770,7 +770,7 @@ fn every_thread_is_asked_for_its_streams() {
 fn clients_that_come_before_the_stop_are_served() {
     let bench = Bench::new();
     let address = bench.listen(Level::Admin);
-    // It waits in the backlog when the process begins to stop.
+    // The client waits in the backlog when the process begins to stop.
     let mut client = TcpStream::connect(address).unwrap();
     client.write_all(b"show version\n").unwrap();
     client.shutdown(Shutdown::Write).unwrap();

@@ -1,4 +1,4 @@
-//! `trace` and `show trace`: what is watched as it happens, and where that goes (management.txt
+//! `trace` and `show trace`: the traced events, and the sink that gets them (management.txt
 //! 9.3).
 
 use super::call::{Call, Reply, Severity};

@@ -97,7 +97,7 @@ impl WhyPage<'_> {
         }
     }
 
-    /// Number, date, client, request, where it went, how it ended.
+    /// One line: number, date, client, request, server, end.
     fn line(&self, (thread, flight): &(usize, Flight)) -> String {
         format!(
             "{thread}.{} {} {} {} {}/{} {} {} {}\n",

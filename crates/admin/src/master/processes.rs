@@ -1,4 +1,4 @@
-//! `show proc`: what runs, since when, and how many reloads it has seen.
+//! `show proc`: running processes, their start, and the reloads that they have seen.
 
 use super::Supervisor;
 use std::fmt::Write as _;

@@ -48,7 +48,7 @@ fn escaped(word: &str) -> String {
 /// Sends the request, and to the client all that comes back.
 ///
 /// # Errors
-/// The client is gone. A worker that goes away ends the answer.
+/// The client is gone. When the worker ends, its answer ends.
 pub(super) async fn run(
     client: &mut Channel,
     worker: Handle,

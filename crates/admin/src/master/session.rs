@@ -32,8 +32,8 @@ pub(super) struct MasterState {
     pub(super) quitting: bool,
 }
 
-/// Answers commands on a socket that is bound and listens; `socket` says what it allows. The task
-/// ends with its thread.
+/// Answers commands on a socket that is bound and listens; The `level` of `socket` limits the
+/// commands. The task ends with its thread.
 pub fn serve(
     thread: &Rc<Thread>,
     handle: Handle,
@@ -70,7 +70,7 @@ async fn converse(
 ) {
     let channel = Channel::new(&thread, socket.into(), Vec::new());
     let mut session = MasterSession { channel, state, supervisor, parser: Parser::default() };
-    // A client that went away needs no answer; one that waits for a reload gets its answer later.
+    // A client that has left needs no answer; one that waits for a reload gets its answer later.
     if matches!(session.talk().await, Ok(SessionEnd::Over)) {
         session.channel.part().await;
     }

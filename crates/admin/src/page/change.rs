@@ -1,6 +1,6 @@
 //! Changes that the forms of the page ask for (`stats admin`).
 //!
-//! A form names one backend, servers of it and what to do with them, as HAProxy's does. The result
+//! A form names one backend, some of its servers, and an action, as HAProxy's form does. The result
 //! is part of the address that the client is redirected to.
 
 use crate::web::decode;
@@ -16,7 +16,7 @@ use proxy::{Shared, Worker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// How a change went.
+/// The result of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
     /// All of it was done.
@@ -92,8 +92,8 @@ impl Outcome {
 /// The actions on a server.
 type Deed = fn(&Worker, &Backend, usize) -> bool;
 
-/// All actions: their name in a form, what the page calls them, and what they do. An action tells
-/// whether it applies to the server.
+/// All actions: name in a form, label on the page, and effect. An action tells whether it applies
+/// to the server.
 pub(super) const ACTIONS: &[(&str, &str, Deed)] = &[
     ("ready", "Set state to READY", |worker, back, slot| {
         let both = Admin::FORCED_MAINT.with(Admin::FORCED_DRAIN);
@@ -215,8 +215,8 @@ impl Form {
     }
 }
 
-/// Tells a process from those before and after a reload. The pid alone does not: in a container
-/// each process may have the same.
+/// A number that distinguishes this process from those before and after a reload. The pid alone
+/// does not: in a container each process may have the same.
 pub(super) fn identity(shared: &Shared) -> String {
     format!("{}-{:x}", shared.settings.pid, shared.started)
 }

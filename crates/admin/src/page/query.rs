@@ -24,7 +24,7 @@ pub(super) struct PageQuery {
     pub(super) refreshes: bool,
     /// Part of the names of the proxies shown.
     pub(super) scope: String,
-    /// How the change that led here went.
+    /// The result of the change that redirected to this page.
     pub(super) outcome: Option<Outcome>,
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Rows that one piece writes at most.
 const ROWS: usize = 16;
 
-/// How far a page has come.
+/// The cursor in a page of tables that is sent in pieces.
 pub(super) struct Tables {
     settings: Arc<Settings>,
     page: StatsPage,
@@ -27,7 +27,7 @@ pub(super) struct Tables {
 enum PageStage {
     /// The part before all rows.
     Begin,
-    /// More rows of a proxy, behind those that are gathered so far.
+    /// More rows of a proxy, after those gathered so far.
     Rows(Vec<Row>),
     /// The table of a proxy, from this row on.
     Table { rows: Vec<Row>, at: usize },

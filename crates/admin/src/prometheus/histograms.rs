@@ -37,12 +37,12 @@ const KINDS: [(Kind, &str, &[Span]); 3] = [
 ];
 const SERVED: &[Span] = SPANS.split_at(1).1;
 
-/// Objects that one piece looks at most.
+/// The largest number of objects in one piece.
 const STEP: usize = 16;
 /// Servers of a backend whose times one piece adds up at most.
 const SERVERS: usize = 64;
 
-/// How far the histograms have come.
+/// The cursor in the histograms, which are sent in pieces.
 #[derive(Default)]
 pub(super) struct HistogramCursor {
     /// Kind, span of it, object.
@@ -114,7 +114,7 @@ struct Object<'a> {
 /// Where the times of an object are kept.
 enum SpanTimes<'a> {
     Own(&'a Counters),
-    /// They are those of all servers together.
+    /// The sums of all servers.
     Servers(&'a Backend),
 }
 

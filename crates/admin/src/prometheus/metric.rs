@@ -41,11 +41,11 @@ pub(super) struct Metric {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Needs {
     Nothing,
-    /// It speaks HTTP.
+    /// The mode of the proxy is HTTP.
     Http,
-    /// It is a server that is checked.
+    /// The row is a server that is checked.
     Checks,
-    /// It is a backend with servers.
+    /// The row is a backend with servers.
     Servers,
 }
 

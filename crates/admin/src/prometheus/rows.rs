@@ -28,10 +28,10 @@ const SCOPES: [(Scope, Kind, &str, &[Metric]); 4] = [
     (Scope::Server, Kind::Server, "server", SERVER),
 ];
 
-/// Rows that one piece looks at most.
+/// The largest number of rows in one piece.
 const STEP: usize = 128;
 
-/// How far the metrics of rows have come.
+/// The cursor in the metrics of rows, which are sent in pieces.
 pub(super) struct RowCursor {
     scopes: [bool; SCOPES.len()],
     filter: Filter,

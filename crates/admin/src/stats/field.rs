@@ -68,7 +68,7 @@ pub enum Field {
     Throttle,
     /// Requests that the balancing algorithm sent here.
     Lbtot,
-    /// Server whose state this one follows.
+    /// The server that this server tracks (`track`).
     Tracked,
     /// Kind of object: 0 frontend, 1 backend, 2 server, 3 listener.
     Type,

@@ -129,7 +129,7 @@ impl InfoSource<'_> {
 
 type InfoField = (usize, &'static str, &'static str, fn(&InfoSource<'_>) -> Value, &'static str);
 
-/// All values: number, name, tags, where from, what it says.
+/// All fields: number, name, tags, origin, description.
 const ENTRIES: &[InfoField] = &[
     (0, "Name", "POS", |_| "HAProxy".into(), "Product whose interfaces this is"),
     (1, "Version", "POS", |s| s.settings.version.as_str().into(), "Version"),
@@ -500,7 +500,7 @@ pub fn all(worker: &Worker, settings: &Settings, precise: bool) -> Vec<Item> {
     ENTRIES.iter().map(item).filter(|it| it.position != 51 || !it.value.is_empty()).collect()
 }
 
-/// The plain form: a line `name: value` each; `describe` appends what it says, quoted.
+/// The plain form: a line `name: value` each; `describe` appends each field's description, quoted.
 pub fn write(items: &[Item], describe: bool, out: &mut String) {
     for item in items {
         // Writing to a string cannot fail.

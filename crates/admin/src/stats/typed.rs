@@ -4,7 +4,7 @@ use super::info::Item;
 use super::{Kind, Row};
 use std::fmt::Write as _;
 
-/// A line per value that is not empty; `describe` appends what it says, quoted.
+/// A line per value that is not empty; `describe` appends each field's description, quoted.
 pub fn write(rows: &[Row], describe: bool, out: &mut String) {
     for row in rows {
         let letter = match row.kind {

@@ -45,7 +45,7 @@ struct Line {
     total: u64,
     /// Picks until all have been served.
     round: u64,
-    /// The pick that comes next: picks so far, plus those skipped for want of a turn.
+    /// The number of the next pick: picks so far, plus turns that were skipped.
     now: u64,
 }
 

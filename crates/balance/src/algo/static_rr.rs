@@ -20,8 +20,8 @@ pub(super) struct Table {
 
 impl Table {
     /// Spreads each server over the round: every step gives each server its weight as credit, and
-    /// takes a whole round from the one that is served. That is the first in list order that is
-    /// owed a whole turn, or else the first that owes nothing, or else the first.
+    /// takes a whole round from the one that is served. The server that is served is the first in
+    /// list order with credit for a whole turn, else the first without a debt, else the first.
     pub(super) fn new(members: &[Member]) -> Self {
         let unit = members.iter().fold(0, |a, m| gcd(a, m.user_weight)).max(1);
         let weights: Vec<i64> =
@@ -46,7 +46,7 @@ struct Credits<'a> {
     round: i64,
     /// Turns that each has had.
     served: Vec<i64>,
-    /// Servers that are owed a whole turn.
+    /// Servers with credit for a whole turn.
     owed: BTreeSet<usize>,
     /// Servers that owe nothing and are owed less than a whole turn.
     even: BTreeSet<usize>,

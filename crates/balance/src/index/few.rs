@@ -28,7 +28,7 @@ pub(crate) struct Few {
 #[repr(align(64))]
 struct Turn(AtomicU64);
 
-/// A server as one look found it.
+/// A server with the load that was read.
 #[derive(Clone, Copy)]
 struct SeenLoad {
     slot: usize,
@@ -38,7 +38,7 @@ struct SeenLoad {
 }
 
 impl SeenLoad {
-    /// The one to serve first: the least loaded by weight, then the one whose turn it is.
+    /// The order of service: the least loaded server by weight, then the one whose turn it is.
     fn order(&self, other: &Self) -> Ordering {
         // By weights as fractions are compared: without a division.
         let (own, others) = (self.share() * other.weight, other.share() * self.weight);

@@ -3,12 +3,12 @@
 //! A server stands at its load or below it, never above, save one. So most requests change nothing:
 //!
 //! - a pick goes round the lowest ring from where the last one stopped, without a lock, and takes
-//!   the first server whose load still is that of the ring; this server now stands too low;
-//! - its release finds it standing right again, and does nothing;
-//! - only when a pick has met several servers in a row that stand too low does it take the lock,
-//!   and lifts them, all at once, to where they belong;
-//! - a release that leaves a server with less load than all others (the save one) writes its slot
-//!   beside the ring's position, where the next pick takes it;
+//!   the first server whose load still is that of the ring; this server now stands too low; - its
+//!   release finds it standing right again, and does nothing;
+//! - only when a pick has met several servers in a row on too low a level does it take the lock,
+//!   and moves them all to their proper levels; - a release that leaves a server with less load
+//!   than all others (the save one) writes its slot beside the ring's position, where the next pick
+//!   takes it;
 //! - only when that place is taken, or others have no more load, a release takes the lock and moves
 //!   its server down.
 //!

@@ -1,4 +1,5 @@
-//! Counts and the load index: what goes up comes down, on one thread and on many.
+//! Tests of counts and of the load index: every increment has its decrement, on one thread and on
+//! many.
 
 use std::sync::Arc;
 

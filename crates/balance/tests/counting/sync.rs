@@ -81,7 +81,7 @@ macro_rules! word {
 word!(AtomicU32, u32);
 word!(AtomicU64, u64);
 
-/// A lock, one line; what lies behind it counts as one line more.
+/// A lock on a line of its own; the value behind it counts as another line.
 #[derive(Debug)]
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 

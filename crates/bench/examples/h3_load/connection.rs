@@ -34,7 +34,7 @@ impl LoadConnection {
         Self { conn, requests, left, is_connected: false, is_lost: false, done: 0 }
     }
 
-    /// Handles what has come, and begins requests.
+    /// Handles the datagrams that have arrived, and starts requests.
     pub(crate) fn step(
         &mut self,
         now: Instant,

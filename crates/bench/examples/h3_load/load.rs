@@ -51,7 +51,7 @@ struct Load<'a> {
     endpoint: Endpoint,
     socket: UdpSocket,
     connections: HashMap<ConnectionHandle, LoadConnection>,
-    /// Connections with something to do.
+    /// Connections with pending work.
     touched: Vec<ConnectionHandle>,
     request: Vec<u8>,
     result: LoadResult,
@@ -169,7 +169,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Lets connections with news go on, and sends what they have.
+    /// Runs connections that have received datagrams, and sends their output.
     fn step(&mut self, now: Instant) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();

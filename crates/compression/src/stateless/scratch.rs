@@ -52,7 +52,7 @@ impl Scratch {
     }
 }
 
-/// The table as one call sees it.
+/// The table with the positions of the present call.
 pub(super) struct Positions<'a> {
     table: &'a mut [u32; 1 << BITS],
     base: u32,

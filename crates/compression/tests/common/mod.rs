@@ -15,7 +15,7 @@ pub(crate) const ENCODINGS: [Algorithm; 5] = [
     Algorithm::Zstd,
 ];
 
-/// A decoder that takes output as it comes.
+/// A decoder that gets the output in pieces.
 pub(crate) enum Decoder {
     Deflate(Decompress),
     Brotli(Box<DecompressorWriter<Vec<u8>>>),

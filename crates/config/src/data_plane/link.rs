@@ -218,7 +218,7 @@ fn follows(server: &Server) -> Follows {
     Follows { ip: anywhere, port }
 }
 
-/// The PROXY protocol header that a line asks for, if it asks for one.
+/// The PROXY protocol header of a line, if any.
 pub(super) fn announce(from: model::Announce, never_local: bool) -> Option<settings::Announce> {
     from.any().then(|| header(from, never_local))
 }

@@ -46,7 +46,7 @@ pub struct Check {
     pub protocol: Option<super::Protocol>,
     /// `check-via-socks4`: checks go through the server's proxy.
     pub via_socks4: bool,
-    /// `agent-check` and what belongs to it.
+    /// `agent-check` and its parameters.
     pub agent: AgentCheck,
 }
 

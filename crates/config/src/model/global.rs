@@ -110,7 +110,8 @@ pub struct Process {
     pub thread_group: BTreeMap<u16, ThreadSet>,
     /// The result of these: all threads with their groups.
     pub threads: Threads,
-    /// `cpu-map` lines in order; later ones replace earlier ones where they overlap.
+    /// `cpu-map` lines in order; a later line overrides earlier ones for the threads that both
+    /// name.
     pub cpu_map: Vec<CpuMap>,
 }
 

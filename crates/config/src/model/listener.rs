@@ -107,7 +107,7 @@ pub struct BindOptions {
     pub quic_congestion: QuicCongestion,
     /// `quic-force-retry`
     pub quic_force_retry: bool,
-    /// `ssl` and what belongs to it.
+    /// `ssl` and its parameters.
     pub tls: TlsBind,
     /// `level` of a runtime socket.
     pub level: Level,
@@ -133,7 +133,7 @@ pub struct UnixAccess {
 pub enum Level {
     /// Looks, with restrictions.
     User,
-    /// Looks, and acts where it is harmless.
+    /// Reads everything, and changes only what is not critical.
     #[default]
     Operator,
     /// Everything.

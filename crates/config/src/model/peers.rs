@@ -31,7 +31,7 @@ pub struct Peer {
     pub name: Arc<str>,
     /// Its address; the local peer needs none.
     pub address: Option<Address>,
-    /// The part of the keys that it gets; nothing if it gets all.
+    /// The shard of keys that the peer gets; without it the peer gets all keys.
     pub shard: Option<u32>,
     /// TLS options of its line (section 5.2).
     pub options: ServerOptions,

@@ -17,7 +17,7 @@ pub struct Proxy {
     pub id: u32,
     /// Whether `id` gave it its number.
     pub forced_id: bool,
-    /// Which sides it has.
+    /// Whether it has a frontend, a backend, or both.
     pub kind: ProxyKind,
     /// The line of the section.
     pub place: Place,

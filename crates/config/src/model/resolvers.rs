@@ -11,7 +11,7 @@ pub struct Resolvers {
     pub name: Arc<str>,
     /// Its line.
     pub place: Place,
-    /// `nameserver` lines, and what `parse-resolv-conf` found.
+    /// Name servers of `nameserver` lines and of `parse-resolv-conf`.
     pub nameservers: Vec<NameServer>,
     /// Times and sizes.
     pub dns: dns::Settings,
@@ -28,7 +28,7 @@ pub struct NameServer {
     pub stream: bool,
     /// Options of its connections: `source`, `maxconn`, TLS (section 5.2).
     pub options: Option<Box<ServerOptions>>,
-    /// Its side of TLS, if the line says anything of it.
+    /// Its side of TLS, if the line has TLS options.
     pub tls: Option<Arc<tls::Connector>>,
     /// Its line.
     pub place: Place,

@@ -19,7 +19,7 @@ pub struct Ring {
     pub max_len: usize,
     /// `size`, bytes.
     pub size: usize,
-    /// `backing-file`: what is in the ring is there too.
+    /// `backing-file`: a file with a copy of the ring's contents.
     pub backing_file: Option<PathBuf>,
     /// `server` lines: each gets all messages.
     pub servers: Vec<RingServer>,

@@ -36,13 +36,13 @@ pub struct Server {
     pub last_address: bool,
     /// Its state in a state file.
     pub restored: Option<balance::Restored>,
-    /// The host that it stands for, if it serves as a part of a service.
+    /// The host whose service record this server is assigned to, if any.
     pub serves_as: Option<String>,
     /// Where a state file has its checks go, if that is somewhere else.
     pub checked_at: (Option<std::net::IpAddr>, Option<u16>),
     /// Its checks are suspended.
     pub checks_off: bool,
-    /// Its agent is left alone.
+    /// The agent check is disabled.
     pub agent_off: bool,
 }
 
@@ -100,7 +100,7 @@ pub struct ServerOptions {
     pub down_ends_sessions: bool,
     /// `on-marked-up shutdown-backup-sessions`
     pub up_ends_backup_sessions: bool,
-    /// `ssl` and what belongs to it.
+    /// `ssl` and its parameters.
     pub tls: TlsServer,
 }
 

@@ -8,7 +8,7 @@ pub const MAX_GROUPS: u16 = 16;
 /// Most threads of the process.
 pub const MAX_THREADS: u16 = PER_GROUP * MAX_GROUPS;
 
-/// A set of threads, from 0: of one group, or of the process. The empty set stands for all.
+/// A set of threads, from 0: of one group, or of the process. The empty set means all threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadSet {
     /// The group that the numbers are relative to, from 1; absolute numbers without one.

@@ -11,7 +11,7 @@ pub struct TlsBind {
     pub generates: bool,
     /// `ca-sign-file`, `ca-sign-pass`
     pub sign: tls::Generates,
-    /// Certificates, versions and what else there is.
+    /// Certificates, versions and the other TLS settings of a bind line.
     pub settings: tls::BindSettings,
     /// The presets that hold where the line is.
     pub presets: Option<Arc<TlsPresets>>,
@@ -30,7 +30,7 @@ pub struct TlsServer {
     pub refused: bool,
     /// `check-ssl`: whether checks use TLS; `None` without the word.
     pub check: Option<bool>,
-    /// `verify`; `None` is what `ssl-server-verify` says.
+    /// `verify`; `verify`; without the word `ssl-server-verify` decides.
     pub verify: Option<bool>,
     /// `verifyhost`
     pub verify_host: Option<String>,

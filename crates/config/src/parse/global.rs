@@ -586,8 +586,8 @@ pub(crate) fn line(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Pars
     Err(crate::known::fault(args, 0, "global", name, unknown))
 }
 
-/// Keywords of which the first line counts: how HAProxy calls one that was given before. It calls
-/// this an alert, yet starts.
+/// Keywords of which the first line counts: how HAProxy calls one that was given before. HAProxy
+/// logs this as an alert, yet starts.
 fn given_before(global: &Global, name: &str) -> Option<&'static str> {
     let (process, tune) = (&global.process, &global.tune);
     let (given, what) = match name {
@@ -673,12 +673,12 @@ fn positive(args: Args<'_>) -> Parsed<u32> {
     number.ok_or_else(|| args.fault(1, message))
 }
 
-/// A positive integer; 0 stands for the default.
+/// A positive integer; 0 selects the default.
 fn or_default(args: Args<'_>) -> Parsed<Option<u32>> {
     integer(args, 0..=1 << 30).map(|n| Some(n).filter(|n| *n > 0))
 }
 
-/// Bytes of a logged target; 0 stands for the default.
+/// Bytes of a logged target; 0 selects the default.
 fn log_uri_len(args: Args<'_>) -> Parsed<usize> {
     let default = || settings::Process::default().log_uri_len;
     let number = integer(args, 0..=i32::MAX as u32)?;

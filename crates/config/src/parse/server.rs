@@ -164,7 +164,7 @@ pub(crate) const OPTIONS: &[ServerOption] = &[
     entry("namespace", "<name>", "Network namespace of the connections.", |s, cx, a| {
         let name = a.need(1, "'namespace' : expects <name> as argument")?;
         s.options.link.namespace = Some(name.to_owned());
-        // The client's own is known when it comes.
+        // The client's own address is known at run time.
         if name == "*" { Ok(()) } else { link::namespace(cx, a, name) }
     }),
     entry("no-agent-check", "", "Undoes `agent-check`.", |s, _, _| {
@@ -509,7 +509,7 @@ fn options(
 ) -> Parsed<Filling> {
     let mut n = first;
     while let Some(name) = args.get(n) {
-        // Part of `source`, whose words may be apart.
+        // A part of `source` that may be separated from it.
         if name == "interface" && filling.options.link.source.is_some() {
             let source = link::behind(&mut filling.options.link.source, args.from(n), name)?;
             link::interface(source, args.from(n)).map_err(|f| f.within(context))?;

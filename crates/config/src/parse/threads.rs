@@ -59,7 +59,7 @@ pub(super) fn of_process(into: &mut ThreadSet, cx: &mut Cx<'_>, args: Args<'_>) 
         None => (given, None),
     };
     let invalid = |error| args.fault(1, format!("'process' : {error}"));
-    // There is one process.
+    // Weir runs one process.
     value::numbers(processes, 1).map_err(invalid)?;
     let mut instead = String::new();
     if let Some(threads) = threads {

@@ -29,7 +29,7 @@ pub(super) fn set_format(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Par
     })
 }
 
-/// Where the value comes from.
+/// The source of the value.
 enum ValueSource {
     Expression(Expr),
     Format(LogFormat),

@@ -2,7 +2,7 @@
 use super::*;
 use crate::model::*;
 
-/// A line, and whether the model holds what it says.
+/// A line, and a check of its value in the model.
 type Good<T> = (&'static str, fn(&T) -> bool);
 
 #[test]

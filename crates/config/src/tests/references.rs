@@ -481,7 +481,7 @@ fn rules_and_http_errors_name_sections_that_are_there() {
     }
 }
 
-/// As HAProxy 2.6 says it.
+/// The messages of HAProxy 2.6.
 #[test]
 fn what_cannot_be_tracked() {
     let missing = |what: &str| format!("unable to find required {what} for tracking.");

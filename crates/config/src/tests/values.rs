@@ -3,7 +3,7 @@ use super::*;
 use crate::model::*;
 use table::DataType;
 
-/// Text, and whether the model holds what it says.
+/// A text, and a check of its value in the model.
 type Case<T> = (&'static str, fn(&T) -> bool);
 
 fn back(proxy: &Proxy) -> &Back {

@@ -17,8 +17,8 @@ pub(super) fn check_error_files(settings: &settings::Process, cx: &mut Cx<'_>) {
     }
 }
 
-/// Error replies of a proxy: later lines go before earlier ones, and those of the section before
-/// those that it inherits.
+/// Error replies of a proxy: later lines override earlier ones, and the section's own override
+/// inherited ones.
 pub(super) fn error_replies(draft: &mut DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) {
     let own = std::mem::take(&mut draft.settings.errors);
     let mut replies = BTreeMap::new();

@@ -90,7 +90,7 @@ fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// ACLs that no rule uses, and those that hide predefined ones.
+/// Reports ACLs that no rule uses, and those that hide predefined ones.
 fn acls(draft: &DraftProxy, cx: &mut Cx<'_>) {
     for OddAcl { name, file, line, hides } in draft.acls.odd() {
         let what =

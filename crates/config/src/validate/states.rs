@@ -1,7 +1,7 @@
 //! Server-state files (section 3.1 `server-state-file`, section 4.2 `load-server-state-from-file`)
 //! applied to servers.
 //!
-//! Names decide which line is whose. Addresses are taken only for names of hosts, and only where
+//! Lines belong to servers by name. Addresses are taken only for names of hosts, and only where
 //! `init-addr` lets them (`last`).
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Severity};

@@ -317,7 +317,7 @@ pub(crate) fn connector(
     files: &dyn tls::Files,
 ) -> Result<Option<Connector>, ConnectorError> {
     let line = &options.tls;
-    // A line that names a file wants it there, also when nothing is encrypted.
+    // The file that a line names is read even if nothing is encrypted.
     load_trust(&line.options, TlsPresets::of(line.presets.as_ref(), process), store, files)?;
     if !line.mentioned && line.check != Some(true) && !steps {
         return Ok(None);

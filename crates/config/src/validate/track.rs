@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Backend and server, as indices.
 type ServerIndex = (usize, usize);
 
-/// Resolves what servers track, and marks those that rules or other servers name.
+/// Resolves the targets of `track`, and marks servers that rules or other servers refer to.
 pub(super) fn resolve(proxies: &mut [DraftProxy], cx: &mut Cx<'_>) {
     let mut found = Vec::new();
     for (index, proxy) in proxies.iter().enumerate().filter(|(_, proxy)| proxy.has_backend()) {

@@ -21,7 +21,8 @@ pub async fn enter<'c>(worker: &Worker, cell: &'c Cell) -> Turn<'c> {
     }
 }
 
-/// Does what a script waits for. Bytes of a client are refused: the caller has none.
+/// Carries out the operation that a script waits for. Bytes of a client are refused: the caller has
+/// none.
 pub async fn meet(worker: &Worker, request: Request) -> Answer {
     match request {
         Request::Slice | Request::Yield => worker.thread.next_turn(Class::Bulk).await,

@@ -37,7 +37,7 @@ pub struct Pump {
     pub moved: Tick,
     /// The peer has ended its side.
     ended: bool,
-    /// Requests that came before that are still answered.
+    /// Requests that arrived before that are still answered.
     answers: bool,
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::Mutex;
 
-/// Mails that wait for one mailer; those beyond are dropped.
+/// The number of mails that may wait for one mailer; further mails are dropped.
 pub const CAPACITY: usize = 1_000;
 
 /// The longest line that a mailer may send, in bytes.

@@ -11,7 +11,7 @@ use table::Table;
 pub struct PeerGroup {
     /// Its settings.
     pub settings: Arc<PeersSection>,
-    /// Turns of the task that does what the group asks for.
+    /// Wake-ups of the task that runs the group's actions.
     pub turns: AtomicU64,
     group: Mutex<Group>,
 }

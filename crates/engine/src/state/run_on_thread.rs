@@ -8,7 +8,8 @@ use crate::state::worker::Worker;
 pub type ThreadClosure = Box<dyn FnOnce(&Worker) + Send>;
 
 impl Shared {
-    /// Has `question` run on a worker's thread, soon. It is dropped if that thread has ended.
+    /// Has `question` run on a worker's thread, soon. The closure is dropped if that thread has
+    /// ended.
     pub fn run_on_thread(&self, thread: usize, question: ThreadClosure) {
         if let Some(queue) = self.questions.get(thread) {
             queue.lock().push(question);

@@ -307,8 +307,9 @@ impl Shared {
         self.wake_threads();
     }
 
-    /// When a client connection has to end for the soft stop, in milliseconds; `lot` tells it from
-    /// others.
+    /// When a client connection has to end for the soft stop, in milliseconds; The moment in
+    /// milliseconds at which a client connection has to end for the soft stop; `lot`, a random
+    /// number of the connection, spreads the moments.
     pub(crate) fn last_moment(&self, lot: u32) -> Option<u64> {
         self.stopping.moment(self.settings.close_spread, lot)
     }
@@ -338,7 +339,7 @@ impl Shared {
         self.heartbeats.get(thread)?.get().map(|heartbeat| &**heartbeat)
     }
 
-    /// Bytes of the buffers of all threads: those allocated, and those of them in use.
+    /// Bytes of the buffers of all threads: allocated, and in use.
     pub fn buffer_bytes(&self) -> (u64, u64) {
         let levels = || self.levels.iter().filter_map(OnceLock::get).flatten();
         let allocated = levels().map(|it| it.allocated_bytes()).sum();
@@ -585,7 +586,7 @@ pub struct Server {
     pub warming: AtomicBool,
     /// Whether a health check is under way.
     pub check_runs: AtomicBool,
-    /// Its agent, if it has one.
+    /// The settings of its agent check, if any.
     pub agent: Option<Agent>,
     /// Idle connections that their threads did not need, for any thread to take.
     pub parked: SharedPool,
@@ -639,7 +640,7 @@ impl Server {
     }
 
     /// A deleted server becomes a new one of other name, number and address, whose settings are the
-    /// same otherwise. Its state has begun anew.
+    /// same otherwise. The server's state was reset.
     pub fn renew(&self, settings: &settings::Server) {
         self.counters.clear();
         self.sessions.clear_peak();

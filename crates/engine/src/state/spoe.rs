@@ -340,7 +340,7 @@ impl SpoeAgentPool {
 #[derive(Debug)]
 pub struct Opening {
     agent: Rc<SpoeAgentPool>,
-    /// Why it fails, if it does.
+    /// The reason for its failure, if it fails.
     pub status: Status,
 }
 

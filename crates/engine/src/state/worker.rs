@@ -270,7 +270,7 @@ impl Worker {
         pools
     }
 
-    /// Does what a new level asks of this thread.
+    /// Adapts this thread to a new level of memory.
     pub fn adapt(&self) {
         let level = self.shared.memory.level();
         self.spares.set_tight(level >= Level::Tight);

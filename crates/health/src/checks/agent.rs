@@ -76,9 +76,9 @@ async fn query(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<(AgentAnswe
     Some((answer, line))
 }
 
-/// The line in the bytes that an agent has sent, or the result of a check without one; `None`:
-/// more has to come. As in HAProxy, the close of a connection ends a line, but a reset does not,
-/// and the end of a line is not looked for behind a NUL.
+/// The line in the bytes that an agent has sent, or the result of a check without one; `None`: the
+/// response is incomplete. As in HAProxy, the close of a connection ends a line, but a reset does
+/// not, and the end of a line is not looked for behind a NUL.
 fn answer(said: &[u8], end: Option<InputEnd>) -> Option<Result<Vec<u8>, CheckResult>> {
     let text = said.split(|byte| *byte == 0).next().unwrap_or_default();
     if let Some(end) = text.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {

@@ -55,7 +55,7 @@ impl Flight {
         }
     }
 
-    /// Takes a step of every check; removes those that end with it.
+    /// Runs a step of every check; removes the checks that it ends.
     fn each(&mut self, mut step: impl FnMut(&mut Check) -> Result<(), Over>) {
         self.checks.retain_mut(|check| match step(check) {
             Ok(()) => true,

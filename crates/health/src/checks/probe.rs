@@ -52,7 +52,8 @@ impl Probe {
         Ok(Self { errand, stands: false, sent: 0, deadline, answer_ms })
     }
 
-    /// Writes what the socket takes. The first write shows whether the connection is established.
+    /// Writes as much of the request as the socket accepts. The first write shows whether the
+    /// connection is established.
     pub(super) fn send(&mut self, check: &Check) -> Result<(), Over> {
         let request = request(check);
         while !self.stands || self.sent < request.len() {

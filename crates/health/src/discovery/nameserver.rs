@@ -76,7 +76,7 @@ impl NameServer {
         }
     }
 
-    /// Takes datagrams that have come; `true` if there may be more.
+    /// Receives the datagrams that have arrived; `true` if there may be more.
     pub(super) fn receive(
         &mut self,
         buffer: &mut [u8],

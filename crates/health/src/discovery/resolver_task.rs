@@ -157,7 +157,7 @@ impl ResolverTask {
         (id, self.nameservers.len(), self.settings())
     }
 
-    /// Reads the answers that have come.
+    /// Reads the answers that have arrived.
     fn receive_answers(&mut self, buffer: &mut [u8]) {
         let mut heard: Vec<(usize, Vec<u8>)> = Vec::new();
         for (place, nameserver) in self.nameservers.iter_mut().enumerate() {

@@ -218,7 +218,7 @@ fn settle_in(
     }
 }
 
-/// Takes address and port from a server whose record is gone.
+/// Removes address and port from a server whose SRV record has disappeared.
 fn vacate(worker: &Worker, room: &Room) {
     move_out(worker, room, "entry removed from SRV record");
     events::relocate(worker, &room.back, room.slot, |place| {

@@ -119,8 +119,8 @@ fn change_bits(
     before
 }
 
-/// Nothing was set that keeps a server from serving: carries out what follows where something else
-/// did `before`, and does no more.
+/// Ends an administrative state: if the server was out of service `before` and is in service now,
+/// reports the change and starts what depends on it; does nothing else.
 fn come_back(worker: &Worker, back: &Backend, slot: usize, before: Admin) {
     let server = &back.servers[slot].state;
     if server.is_usable() {
@@ -132,7 +132,8 @@ fn come_back(worker: &Worker, back: &Backend, slot: usize, before: Admin) {
     }
 }
 
-/// `set server <s> health`: forces what checks would have found, and tells what changed.
+/// `set server <s> health`: forces the result that checks would have reported, and reports the
+/// change.
 pub fn force_health(worker: &Worker, back: &Backend, slot: usize, change: Change) {
     let Some(server) = back.servers.get(slot) else { return };
     let before = server.state.state().0;
@@ -265,7 +266,7 @@ pub(crate) fn resolves_not(worker: &Worker, back: &Backend, slot: usize, why: &s
 }
 
 /// Changes the address of a server or of its checks: idle connections to the old address are
-/// dropped now, those in use after their requests. Tells whether anything changed.
+/// dropped now, those in use after their requests. Returns whether the address changed.
 pub fn relocate(
     worker: &Worker,
     back: &Backend,

@@ -47,7 +47,7 @@ async fn run(worker: Rc<Worker>, backend: usize, slot: usize) {
             back.balancer.warm_up(slot, worker.millis());
         }
         server.warming.store(false, SeqCst);
-        // It may have come up again before the others could see that.
+        // The server may have come up again before the other threads saw it.
         if !claims(&worker.shared, backend, slot) {
             return;
         }

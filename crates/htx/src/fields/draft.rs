@@ -33,7 +33,8 @@ impl Draft<'_> {
         self.fields.fields.push(Field { start, name_len, value_len, id, live: true });
     }
 
-    /// Copies the block and adds its lines. It must consist of the described lines without gaps.
+    /// Copies the block and adds its lines. The block must consist of the described lines without
+    /// gaps.
     #[inline]
     pub fn commit(mut self, block: &[u8]) {
         let fields = &mut *self.fields;

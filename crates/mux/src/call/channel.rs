@@ -32,7 +32,7 @@ impl CallConn {
         self.channel.clear();
     }
 
-    /// Whether reading would return something.
+    /// Whether a read would return bytes or the end.
     pub fn is_readable(&self) -> bool {
         let waits = match self.progress {
             RequestProgress::Head => self.request.is_some(),
@@ -93,7 +93,7 @@ impl CallConn {
     /// request.
     ///
     /// # Errors
-    /// The caller has gone.
+    /// The caller has dropped the call.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, StreamGone> {
         if self.is_gone {
             return Err(StreamGone);

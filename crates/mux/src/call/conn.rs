@@ -15,7 +15,7 @@ pub(super) enum RequestProgress {
     Head,
     /// Payload; the bytes that its head still announces, if it announces a length.
     Body(Option<u64>),
-    /// It was read to its end.
+    /// The body was read to its end.
     Done,
 }
 
@@ -41,7 +41,7 @@ pub struct CallConn {
     /// The transaction has released or aborted the stream.
     pub(super) is_over: bool,
     pub(super) is_released: bool,
-    /// The caller has gone.
+    /// The caller has dropped the call.
     pub(super) is_gone: bool,
     pub(super) channel: WakeRequest,
     pub(super) caller: WakeRequest,

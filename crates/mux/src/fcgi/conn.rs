@@ -16,7 +16,7 @@ use crate::{HeadStep, MessageError};
 /// a request ends.
 pub const MAX_QUIET: u32 = 1_000;
 
-/// Finished requests whose memory is kept for new ones.
+/// Finished requests that are kept for reuse.
 const MAX_SPARES: usize = 4;
 
 /// Why a connection is unusable. The application has broken the protocol.

@@ -1,4 +1,4 @@
-//! One request of a connection: what was sent, what was received and not read yet.
+//! One request of a connection: its state of sending, and received bytes that are unread.
 
 use htx::{Head, HeaderId, Method};
 use wire::fcgi::{AnswerParser, EndRequest, EndStatus};
@@ -36,7 +36,7 @@ enum ReadPhase {
     Head(AnswerParser),
     Length(u64),
     UntilEnd,
-    /// The reader got everything; the rest is dropped.
+    /// The reader has received everything; the rest is dropped.
     Done,
     Failed(MessageError),
 }

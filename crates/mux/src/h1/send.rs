@@ -50,8 +50,8 @@ impl H1Conn {
         body
     }
 
-    /// Does what [`H1Conn::encode_head`] does before it writes, for a caller that writes the head
-    /// itself ([`encode::head_with_case`]).
+    /// Performs the state changes of [`H1Conn::encode_head`] without writing, for a caller that
+    /// writes the head itself ([`encode::head_with_case`]).
     pub fn prepare_head(&mut self, head: &mut Head, body: BodyKind) -> BodyKind {
         debug_assert!(self.send == SendState::Head, "a final head was already sent");
         persistence::reduce_te(head);

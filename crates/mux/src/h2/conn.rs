@@ -116,7 +116,7 @@ pub struct H2Conn {
     pub(super) send_queue: VecDeque<Key>,
     /// Streams that wait for room in the output, whatever their windows.
     pub(super) awaiting_room: Vec<Key>,
-    /// Streams whose turn it is and that have not sent yet.
+    /// Streams that were selected to send and have not sent yet.
     pub(super) streams_called: usize,
     /// Tokens of streams to wake.
     pub(super) woken: Vec<u64>,

@@ -396,7 +396,7 @@ impl H2Conn {
     fn find_for_data(&mut self, header: FrameHeader, payload: u32) -> Result<Key, ConnectionError> {
         let Some(key) = self.streams.find(header.stream) else {
             return match self.streams.was_reset(header.stream) {
-                // It was sent before the peer knew of the reset.
+                // The frame was sent before the peer knew of the reset.
                 Some(true) => Ok(Key::NONE),
                 _ => Err(self.fail(ErrorCode::STREAM_CLOSED, "DATA on a closed stream")),
             };

@@ -3,8 +3,8 @@
 //! The machine knows streams of bytes with numbers, not their transport. The transport passes in
 //! what streams receive (`open_request`, `receive`, `finish`, `receive_reset`, `receive_stop`) and
 //! takes out what they send (`poll_write` -> `output` -> `advance` -> `take_end`), which of them
-//! end early (`poll_abort`), and which are to be read on (`poll_resume`). It reads as many bytes of
-//! a stream as `room` says, so that flow control reaches the peer.
+//! end early (`poll_abort`), and which are to be read on (`poll_resume`). The connection reads as
+//! many bytes of a stream as `room` says, so that flow control reaches the peer.
 //!
 //! Requests are identified by keys and used as the streams of HTTP/2 are: `handle_head` ->
 //! (`read`)* -> `encode_head` -> (`send`)* -> `encode_end` -> `release`.

@@ -32,7 +32,7 @@ impl LocalConn {
         self.client.clear();
     }
 
-    /// Whether reading would return something.
+    /// Whether a read would return bytes or the end.
     pub fn is_readable(&self) -> bool {
         match self.progress {
             Progress::Head => self.response.is_some() || self.served,

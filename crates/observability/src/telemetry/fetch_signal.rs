@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use stdx::{Mutex, Tick};
 
-/// One fetch and one request that waits for it.
+/// A fetch that runs on behalf of one waiting request.
 #[derive(Clone, Debug)]
 pub(crate) struct FetchSignal(Arc<Signal>);
 

@@ -1,7 +1,7 @@
 //! The flight recorder: records of the last transactions of a thread, for `show why`.
 //!
-//! Each thread writes into its own two rings: one of all transactions, one of those that failed, so
-//! that failures stay while others pass. Records have a fixed size; texts are cut.
+//! Each thread writes into two rings of its own: one of all transactions and one of failed ones, so
+//! that successful transactions do not push failures out. Records have a fixed size; texts are cut.
 
 use engine::state::records::flight_recorder::{Flight, Text};
 use engine::state::session::transaction::Transaction;

@@ -19,7 +19,7 @@ const JITTER: (u64, u32) = (50, 2_000);
 const MAX_FAILURES: u32 = 10;
 
 impl Group {
-    /// Does what is due.
+    /// Runs the timers that have expired.
     pub fn tick(&mut self, now: u64) {
         let sessions = self.sessions.iter_mut();
         let due = |(id, session): (&SessionId, &mut Session)| Some((*id, due(session, now)?));

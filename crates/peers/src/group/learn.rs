@@ -1,4 +1,4 @@
-//! Messages that come: what is learned of them.
+//! Updates that peers send: which of them this process merges.
 
 use super::resync::News;
 use super::{Action, Event, Group, LOCAL, Loss, Step};
@@ -96,9 +96,9 @@ impl Group {
         Ok(())
     }
 
-    /// Begins to teach a peer all entries. Changes so far are in them, so that only later ones
-    /// follow. As long as this process is not up to date, the peer asks others as well, so the
-    /// changes of this process are marked as its own.
+    /// Begins to teach a peer all entries. The lesson contains the changes so far, so that only
+    /// later ones follow it. As long as this process is not up to date, the peer asks others as
+    /// well, so the changes of this process are marked as its own.
     fn begin_lesson(&mut self, peer: usize, session: &mut Session) {
         session.outgoing.batch.clear();
         session.outgoing.lesson = Some(Teaching::default());

@@ -2,8 +2,8 @@
 //! resync process").
 //!
 //! A new process first waits for the old process on the same machine, if there may be one. Then it
-//! asks one remote peer after the other, until a peer that is up to date has taught everything. At
-//! last it goes on with the entries that it has.
+//! asks one remote peer after the other, until a peer that is up to date has taught everything. If
+//! no peer can teach it, the group goes on with the entries that it has.
 
 use super::{Action, Event, Group, LOCAL};
 use crate::message::{Control, WireError};
@@ -72,7 +72,7 @@ impl Group {
         matches!(self.resync, Resync::Done)
     }
 
-    /// Asks a peer whose session has just opened to teach us, if that is what we wait for.
+    /// Asks a peer whose session has just opened for a lesson, if this process waits for one.
     pub(super) fn ask_if_needed(&mut self, peer: usize, session: &mut Session, now: u64) {
         let wanted = matches!(self.resync, Resync::Remote(_)) && !self.peers[peer].is_partial;
         if !wanted || self.stopping.is_some() {
@@ -202,9 +202,10 @@ impl Group {
         }
     }
 
-    /// How an update of a table is to be taken that one process alone changes. Of another process,
-    /// what that says itself holds, and what others say of it only where it has said nothing. What
-    /// others say of this process is what it was before it was started again.
+    /// How an update of a table is to be taken that one process alone changes. Updates about
+    /// another process: those that this process sends itself hold, and those that other peers relay
+    /// hold only while it has sent none. Updates about this process that other peers relay date
+    /// from before its restart.
     fn weigh_of_one(
         &self,
         owner: Owner,

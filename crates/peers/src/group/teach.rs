@@ -115,7 +115,7 @@ impl Group {
                 let Some(reader) = &mut progress.reader else { break };
                 session.outgoing.table = at;
                 let read = table.changes(reader, now, &mut session.outgoing.batch);
-                // The last one goes first.
+                // The batch is sent from its end.
                 session.outgoing.batch.reverse();
                 if let Reading::Read(change) = read {
                     progress.finish_round(change);
@@ -174,7 +174,7 @@ impl Group {
 
 /// The most that one call may send.
 struct Budget {
-    /// Bytes of the buffer, those included that are in it.
+    /// The size of the buffer, including the bytes in it.
     room: usize,
     updates: usize,
 }

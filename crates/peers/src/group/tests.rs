@@ -340,11 +340,11 @@ fn unusable_updates_have_no_effect() {
         b"\x00\x01\x00\x03\x00\x04",
     ] {
         let mut wire = Wire::open();
-        // The answer to what it has asked is no surprise.
+        // The answer to our own request for a lesson is expected.
         let said = wire.say(bytes);
         assert!(said.is_empty() || said == b"\0\x03", "{bytes:?}: {said:?}");
     }
-    // Tables that we do not have, and those with other keys.
+    // Tables that this process does not have, and tables with other keys.
     for definition in [
         &b"\x0a\x82\x07\x05\x01q\x02\x04\x04\x00"[..],
         b"\x0a\x82\x07\x05\x01t\x04\x04\x04\x00",

@@ -29,7 +29,7 @@ pub struct GroupView {
 pub struct PeerView {
     /// Its name.
     pub name: Arc<str>,
-    /// It is this process.
+    /// Whether the peer is this process.
     pub is_local: bool,
     /// The state of the connection, or the result of the last attempt.
     pub status: PeerStatus,
@@ -41,7 +41,7 @@ pub struct PeerView {
     pub reconnect_at: Option<u64>,
     /// The id of the peer's process; 0 if it is unknown.
     pub pid: u64,
-    /// It has taught this process, and was not up to date itself.
+    /// The peer has taught this process, and was not up to date itself.
     pub is_partial: bool,
     /// Counts since the start.
     pub counters: PeerCounters,
@@ -56,7 +56,7 @@ pub struct PeerView {
 pub struct SessionView {
     /// Its name.
     pub id: SessionId,
-    /// Its handshake is over.
+    /// Whether the handshake is over.
     pub is_open: bool,
     /// The version that both sides speak.
     pub version: Version,

@@ -204,7 +204,7 @@ fn without_connections(mut entries: BTreeMap<String, Shown>) -> BTreeMap<String,
     entries
 }
 
-/// Waits until all tables of HAProxy list what ours do, and says which one does not.
+/// Waits until all tables of HAProxy have the entries of ours, and names the table that does not.
 fn expect_same(
     haproxy: &Haproxy,
     node: &mut Node,

@@ -244,7 +244,7 @@ impl QuicDriver {
         }
     }
 
-    /// Closes the connection of a client that rules refuse. `silent-drop` sends it nothing.
+    /// Closes the connection of a client that rules refuse. `silent-drop` sends no packet.
     fn refuse(&mut self) {
         let client = self.client.take();
         self.vanishes = client.is_some_and(|client| client.vanishes);
@@ -336,8 +336,9 @@ impl QuicDriver {
         }
     }
 
-    /// Whether a close loses nothing: it would cut off what the client has not acknowledged, and
-    /// clients drop what they have not read. The wait ends when the client takes nothing any more.
+    /// Whether a close loses nothing: a close discards bytes that the client has not acknowledged,
+    /// and clients drop bytes that they have not read. The wait ends when the client takes nothing
+    /// any more.
     fn may_close(&mut self, now: Tick) -> bool {
         let Some(front) = self.front.as_ref() else { return true };
         let progress = self.entry.conn.borrow_mut().delivery();

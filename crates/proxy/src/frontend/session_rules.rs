@@ -44,7 +44,7 @@ pub(crate) enum Admission {
 /// A stage of a connection that has no transaction yet; the same skeleton as that of a request
 /// (`transaction::stages`).
 struct SessionStage {
-    /// The keyword whose rules it runs.
+    /// The keyword of the rules that the stage runs.
     name: &'static str,
     /// Whether it applies to a frontend.
     applies: fn(&Proxy) -> bool,

@@ -205,7 +205,7 @@ fn rfc5424(text: &[u8]) -> Option<Message<'_>> {
     Some(Message { priority: None, shape, stamp, host, tag, pid, id, data, text })
 }
 
-/// `2003-10-11T22:14:15`, with anything behind it.
+/// `2003-10-11T22:14:15`, with any suffix.
 fn is_iso(stamp: &[u8]) -> bool {
     let shape = b"dddd-dd-ddTdd:dd:dd";
     let fits = |(byte, kind): (&u8, &u8)| match kind {

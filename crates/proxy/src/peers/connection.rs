@@ -1,4 +1,4 @@
-//! One connection to a peer: how it is made, what is read from it and written to it.
+//! One connection to a peer: how it is opened, read and written.
 
 use super::{Section, serve};
 use engine::io::tls_handshake;
@@ -119,9 +119,9 @@ pub(super) struct Connection {
 /// The result of one step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Advance {
-    /// There is more to do.
+    /// The connection can make progress at once.
     More,
-    /// Nothing can be done now.
+    /// The connection has to wait.
     Wait,
 }
 
@@ -141,7 +141,7 @@ impl Connection {
             let step = self.step(section, id);
             if !section.has(id) {
                 let deadline = section.worker.thread.tick().plus_ms(FAREWELL_MS);
-                // A peer that does not take the rest is gone.
+                // A peer that does not read the rest has failed.
                 let _ = send_all(&section.worker, &self.transport, &self.output, deadline).await;
                 return;
             }

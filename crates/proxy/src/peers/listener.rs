@@ -53,7 +53,7 @@ impl acceptor::Host for PeerHost {
     }
 }
 
-/// A connection whose preamble is under way.
+/// A slot in the count of connections with an unfinished preamble.
 struct PreamblePlace(Rc<Cell<usize>>);
 
 impl PreamblePlace {

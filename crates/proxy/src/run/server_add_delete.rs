@@ -81,7 +81,7 @@ fn begin(worker: &Worker, back: &Backend, slot: usize) {
 /// Deletes the server in a slot; idle connections to it are dropped.
 ///
 /// # Errors
-/// It is named by the configuration, not in maintenance, or busy.
+/// The server comes from the configuration, is not in maintenance, or is busy.
 pub fn delete(worker: &Worker, back: &Backend, slot: usize) -> Result<(), Refusal> {
     let Some(server) = back.servers.get(slot) else { return Err(Refusal::Busy) };
     let referenced = server.settings.referenced || server.scripted.load(Relaxed);

@@ -23,7 +23,7 @@ pub(crate) fn tend_all(shared: &Arc<Shared>) {
     }
 }
 
-/// Adds the job of a table. It is watched by one thread, a different one for each table.
+/// Adds the job of a table. Each table is watched by one thread, a different one for each table.
 fn tend(shared: &Weak<Shared>, table: &Weak<Table>, due: u64) {
     let (Some(shared), Some(table)) = (shared.upgrade(), table.upgrade()) else { return };
     let watcher = table.number() % shared.settings.threads;

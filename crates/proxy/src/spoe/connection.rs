@@ -127,7 +127,7 @@ impl Session {
         }
     }
 
-    /// Receives what has come, else sends what there is. After input, the streams that are woken by
+    /// Receives available bytes, else sends queued ones. After input, the streams that are woken by
     /// it and others submit payloads before this task runs again, and one call sends all of them:
     /// each call may wake the agent, which costs more than the rest of an exchange.
     fn step(&mut self, connection: &Rc<SpoeConnection>) -> Result<Flow, Status> {

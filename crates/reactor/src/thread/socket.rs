@@ -97,8 +97,8 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Adopts a connected handle. It is assumed to be ready in both directions until a call would
-    /// block. It is registered with the poller when a task has to wait for it; if the poller
+    /// Adopts a connected handle. The socket is assumed to be ready in both directions until a call
+    /// would block. It is registered with the poller when a task has to wait for it; if the poller
     /// refuses it, the connection breaks with that error.
     pub fn adopt(thread: &Rc<Thread>, handle: Handle) -> Self {
         let key = thread.add(handle, READ | WRITE | ESTABLISHED | UNREGISTERED);
@@ -180,7 +180,7 @@ impl Socket {
         self.thread.register_interest(self.key);
     }
 
-    /// Reads what is available; 0 at the end of the stream.
+    /// Reads available bytes; 0 at the end of the stream.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (handle, ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
         if ready & READ == 0 {

@@ -303,7 +303,7 @@ fn await_report_avoids_an_empty_read_and_reports_earlier_input() {
         assert_eq!(socket.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         socket.want_read();
         own.scheduler().wait(None).await;
-        // It is registered by now, so its ready bit stays.
+        // The socket is registered by now, so its ready bit stays.
         socket.await_input_event();
         assert_eq!(socket.recv(&mut buffer).unwrap(), 5);
         own.stop();

@@ -43,7 +43,7 @@ const TABLE: &[Entry] = &[
 ];
 
 impl Normalizer {
-    /// Whether it treats fragments, so that targets with one are meant to come in.
+    /// Whether it handles fragments, so that targets with a fragment are accepted.
     pub fn treats_fragments(&self) -> bool {
         matches!(self, Normalizer::FragmentEncode | Normalizer::FragmentStrip)
     }
@@ -188,7 +188,7 @@ fn strip_dot(path: &[u8]) -> Vec<u8> {
     out.join(&b'/')
 }
 
-/// Merges `..` with the segment before it; those that would leave the root stay, unless `full`.
+/// Merges `..` with the segment before it; a `..` that would leave the root stays, unless `full`.
 /// Behind a last `..` there is a slash then, whatever became of it.
 fn strip_dotdot(path: &[u8], full: bool) -> Vec<u8> {
     let Some(rest) = path.strip_prefix(b"/") else { return path.to_vec() };

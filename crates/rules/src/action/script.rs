@@ -7,7 +7,7 @@ use crate::script_call::{ScriptCall, ScriptStep};
 use sample::{ParseError, SCRIPT_PREFIX, ScriptAction, word};
 
 pub(super) fn run<'r>(call: &ScriptCall, cx: &mut dyn Context) -> Outcome<'r> {
-    // The function runs anew when more bytes have come.
+    // The function runs from its beginning when more bytes have arrived.
     if cx.call_script(call) == ScriptStep::Again {
         return Outcome::Suspend;
     }

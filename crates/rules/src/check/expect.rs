@@ -173,7 +173,7 @@ impl Expect {
         }
     }
 
-    /// Judges what has come. `number` is that of the step.
+    /// Compares the received bytes with the expectation. `number` is that of the step.
     pub fn judge(&self, got: Received<'_>, number: usize, facts: &dyn Facts) -> ExpectResult {
         let judgement = self.look(got, number, facts);
         // An expression that was given up fails the check, whether a match is wanted or not.
@@ -235,7 +235,7 @@ impl Expect {
         facts: &dyn Facts,
         words: impl FnOnce(&Self, bool) -> String,
     ) -> ExpectResult {
-        // Longer texts need more; measured, whatever the manual says.
+        // Longer patterns need more bytes; as measured, although the manual differs.
         let enough = self.min_recv.map(|min| self.pattern.len().map_or(min, |len| len.max(min)));
         if !got.ended && enough.is_some_and(|enough| got.bytes.len() < enough) {
             return ExpectResult::More;

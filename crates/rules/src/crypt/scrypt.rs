@@ -23,7 +23,7 @@ pub(super) fn crypt(password: &[u8], hash: &str) -> Option<String> {
     Some(format!("{setting}${}", written(&out)))
 }
 
-/// A number whose lowest digit comes first.
+/// A number in little-endian digits.
 fn number(digits: &[u8]) -> Option<u32> {
     digits.iter().rev().try_fold(0_u32, |sum, byte| Some(sum << 6 | digit(*byte)?))
 }

@@ -32,7 +32,7 @@ const ALL: &[RuleSetKind] = &[
     TcpResponse,
 ];
 
-/// Rule sets, the lines of one, and what their effect contains that nothing else would bring.
+/// Rule sets, lines for them, and the text by which the effect of those lines is recognized.
 #[rustfmt::skip]
 const CASES: &[(&[RuleSetKind], &[&str], &str)] = &[
     (STREAMS, &["accept", "reject"], "allow;"), (MESSAGES, &["allow", "deny"], "allow;"), (RESPONSES, &["allow", "set-status 299"], "status 200;"),

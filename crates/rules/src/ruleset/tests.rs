@@ -174,8 +174,8 @@ fn absolute_targets_keep_their_origin() {
     }
 }
 
-/// Values of `set-uri`, an edit of what came of it, and its result; as HAProxy was seen to do but
-/// where noted.
+/// Values of `set-uri`, an edit of the result, and its result; as measured with HAProxy unless
+/// noted.
 #[test]
 fn targets_of_every_form_can_be_edited() {
     for (uri, line, expected) in [

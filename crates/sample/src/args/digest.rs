@@ -96,7 +96,7 @@ fn keyed<D: Digest + BlockSizeUser + Clone>(key: &[u8], bytes: &[u8]) -> Option<
 pub enum DigestError {
     /// The TLS library of this build lacks it.
     Unavailable(String),
-    /// It is not implemented.
+    /// The digest is not implemented.
     NotImplemented(String),
     /// No digest has this name; the message is HAProxy's.
     Unknown(String),

@@ -17,7 +17,7 @@ pub enum Step {
     Element(usize),
 }
 
-/// `$.a\.b[3]` as steps: a backslash takes away the meaning of what follows it.
+/// `$.a\.b[3]` as steps: a backslash escapes the next character.
 pub(crate) fn parse(text: &[u8]) -> Option<Vec<Step>> {
     let mut rest = text.strip_prefix(b"$")?;
     let mut steps = Vec::new();

@@ -10,15 +10,15 @@ use std::fmt;
 pub enum SetIf {
     /// The variable existed.
     Exists,
-    /// It did not.
+    /// The variable did not exist.
     NotExists,
     /// The input is an empty text.
     Empty,
-    /// It is not.
+    /// The input is not an empty text.
     NotEmpty,
     /// The variable was set.
     Set,
-    /// It was not.
+    /// The variable was not set.
     NotSet,
     /// The variable is greater than the input.
     Greater,

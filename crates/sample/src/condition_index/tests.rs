@@ -1,4 +1,5 @@
-//! A guard never rules out what would hold, and rules out what shares a test with others.
+//! Tests that a guard excludes only conditions that do not hold, and excludes all that share a
+//! failed test.
 
 use super::{ConditionHits, ConditionIndex};
 use crate::acl::Answer;

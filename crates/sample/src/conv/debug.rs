@@ -1,4 +1,4 @@
-//! `debug`: what passes goes to a sink too.
+//! `debug`: copies its input to a sink.
 
 use super::{Converter, conv};
 use crate::args::{Arg, ArgError, Args};

@@ -52,7 +52,7 @@ fn uri<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn req_ver<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    // Manual section 7.3.6: HTTP/1.0 or HTTP/1.1, whatever came.
+    // Manual section 7.3.6: HTTP/1.0 or HTTP/1.1, whatever the version of the message.
     logged(facts, |record| match &record.version[..] {
         version if version < &b"HTTP/2"[..] => version,
         _ => b"HTTP/1.1",

@@ -117,8 +117,8 @@ fn beginning<'e>(
     }
 }
 
-/// The body of the hello at the beginning of the stream. It goes over as many records as it takes;
-/// what a peer sends is bounded by the buffer that it is in.
+/// The body of the hello at the beginning of the stream. A hello may span several records; its size
+/// is bounded by the buffer that contains it.
 fn hello<'e>(facts: &'e dyn Facts, side: Side, wanted: u8) -> Result<Cow<'e, [u8]>, Missing> {
     let (bytes, short) = stream(facts, side)?;
     let enough = |message: &[u8]| Some(MESSAGE_HEADER + HelloReader(message.get(1..)?).number(3)?);

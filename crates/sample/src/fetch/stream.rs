@@ -24,7 +24,7 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("distcc_body", "string[,integer]", Type::Bin, BOTH, "The body of a token of a distcc message.", Call(distcc_body)).prepare(token).unparsed(),
 ];
 
-/// Bytes of the stream, and what it means when they do not suffice. A stream of messages has none.
+/// Bytes of the stream, and the meaning of a lack of bytes. A stream of messages has none.
 pub(super) fn stream(facts: &dyn Facts, side: Side) -> Result<(&[u8], Missing), Missing> {
     let short = if facts.is_final() { Missing::Absent } else { Missing::NotYet };
     let none = if facts.carries_messages() { Missing::Absent } else { short };

@@ -129,7 +129,7 @@ fn number(facts: &dyn Facts, out: &mut Vec<u8>, pick: fn(&TransactionRecord) -> 
     }
 }
 
-/// A number that grows until the end: `+` says that the line comes before it.
+/// A number that still grows when the line is written before the end: `+` marks it.
 fn early(facts: &dyn Facts, out: &mut Vec<u8>, pick: fn(&TransactionRecord) -> i64) {
     if record(facts).is_some_and(|record| record.early) {
         out.push(b'+');

@@ -22,7 +22,7 @@ enum Job {
     Free(Vec<Waste>),
 }
 
-/// Sets what the thread calls first: to let others go before it.
+/// Sets the function that the thread calls first, which lowers its priority.
 pub fn set_background_priority(begin: fn()) {
     // A second caller means the same.
     let _ = BEGIN.set(begin);

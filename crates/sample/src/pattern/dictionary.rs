@@ -111,7 +111,7 @@ impl Dictionary {
         self.state.lock()
     }
 
-    /// Changes something, and leaves to the background thread what takes long.
+    /// Changes the dictionary, and leaves slow work to the background thread.
     fn change<T>(&self, how: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let result = how(&mut state);

@@ -121,7 +121,7 @@ impl Index {
         };
         let number = match self {
             Index::Found => Some(0),
-            // A boolean tests itself, whatever it is compared with.
+            // A boolean is itself the result, whatever the pattern.
             Index::Truth(_) if value.to_int()? == 0 => None,
             Index::Truth(0) => Some(0),
             Index::Truth(count) => (0..*count).find(|number| alive(*number)),

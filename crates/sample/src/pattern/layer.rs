@@ -74,7 +74,7 @@ impl Layer {
         word.load(Ordering::Acquire) >> (number % 64) & 1 == 0
     }
 
-    /// Its patterns, the dead ones too.
+    /// The index of all patterns, deleted ones included.
     pub(super) fn index(&self) -> &Index {
         &self.index
     }

@@ -26,7 +26,7 @@ struct Node {
 
 #[derive(Debug, Clone)]
 enum NodeKind {
-    /// A character, one of those that match.
+    /// A set of characters, represented by one member.
     Char(u8),
     /// Nothing of the subject.
     Zero,
@@ -96,7 +96,7 @@ pub(super) fn probes(pattern: &str) -> Vec<Vec<u8>> {
     all
 }
 
-/// Looks for groups that repeat and in which something can match in more than one way.
+/// Looks for groups that repeat and contain parts that can match in more than one way.
 fn find_loops(sequence: &[Node], before: &mut Vec<u8>, found: &mut Vec<Vec<u8>>) {
     let start = before.len();
     for node in sequence {

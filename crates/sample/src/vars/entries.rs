@@ -16,7 +16,8 @@ pub(super) struct Variable {
     pub(super) value: Option<Value<'static>>,
 }
 
-/// Variables are never removed one by one; those without a value remember that they existed.
+/// Variables are never removed one by one; an entry without a value remembers that the variable
+/// existed.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     list: Vec<Variable>,

@@ -58,7 +58,7 @@ impl Total {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
-    /// Takes off what has ended.
+    /// Subtracts the memory of variables whose scope has ended.
     pub(super) fn release(&self, size: usize) {
         self.replace(size, 0, 0);
     }

@@ -18,7 +18,7 @@ pub struct QueuedTasks {
     pub places: u64,
     /// Tasks among these whose wake-up has a date, which only profiling sets.
     pub dated: u64,
-    /// Nanoseconds that the dated ones have waited so far, in sum.
+    /// The total delay in nanoseconds of tasks with a wake-up time.
     pub latency: u64,
 }
 

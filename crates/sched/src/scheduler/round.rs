@@ -51,7 +51,7 @@ impl Scheduler {
     }
 
     /// As [`Scheduler::run`]; `before` is called with each item's class before it runs, outside of
-    /// the measured time. It returns whether the round may run more items of that class.
+    /// the measured time. The function returns whether the round may run more items of that class.
     ///
     /// In low-latency mode, `labours` is called before a heavy item. If it returns `false`, heavy
     /// work waits for another round, for at most `MAX_POSTPONED` rounds.

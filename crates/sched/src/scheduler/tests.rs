@@ -1,4 +1,4 @@
-//! Tests of the scheduler with tasks that log what they do.
+//! Tests of the scheduler with tasks that log their runs.
 
 use super::*;
 use crate::mailbox::NoAlarm;

@@ -12,7 +12,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-/// Data of a borrowed waker. It lives on the stack of the poll.
+/// Data of a borrowed waker. The waker lives on the stack of the poll.
 pub(crate) struct BorrowedWaker<'a> {
     pub(crate) mailbox: &'a Arc<Mailbox>,
     pub(crate) id: TaskId,

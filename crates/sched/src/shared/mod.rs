@@ -30,7 +30,7 @@ use super::{Mailbox, TaskId, Wake};
 use watch::Watch;
 
 /// A job: receives the thread's context and the time, and returns when it wants to run again, if
-/// ever. It runs on any thread of its set, on one at a time.
+/// ever. A job runs on any thread of its set, on one at a time.
 pub type Job<C> = Box<dyn FnMut(&C, u64) -> Option<u64> + Send>;
 
 /// The job waits in the tree, or is on its way into it.

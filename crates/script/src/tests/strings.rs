@@ -144,7 +144,7 @@ fn a_script_holds_its_thread_for_a_second_at_most() {
     assert_eq!(result("return #table.move({1, 2}, 1, 2, 2)"), Step::Returned(Some(Value::Int(3))));
 }
 
-/// Keeps what is written.
+/// Collects the written text.
 #[derive(Default)]
 struct Streams(RefCell<String>);
 

@@ -21,7 +21,7 @@ impl Net {
     /// Sends one datagram of an actor.
     ///
     /// # Errors
-    /// It is larger than the sender's link allows.
+    /// The datagram is larger than the sender's link allows.
     pub fn send_datagram(
         &mut self,
         id: DatagramId,

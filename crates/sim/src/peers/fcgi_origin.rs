@@ -1,5 +1,5 @@
-//! A FastCGI application: answers each request with its number and a body derived from it. It shares
-//! no code with the product.
+//! A FastCGI application: answers each request with its number and a body derived from it. The
+//! origin shares no code with the product.
 
 use super::accepting::Accepting;
 use super::channel::Channel;

@@ -78,7 +78,7 @@ pub(super) struct H2Frames {
     room: i64,
     credit: u32,
     lanes: BTreeMap<u32, Lane>,
-    /// A header block whose end has not come.
+    /// A header block that is not complete.
     block: Option<(FrameHeader, Vec<u8>)>,
 }
 
@@ -303,7 +303,7 @@ impl H2Frames {
         self.lanes.entry(stream).or_insert(lane);
     }
 
-    /// Forgets a stream; what it would have sent is dropped.
+    /// Removes a stream and its unsent frames.
     pub(super) fn forget(&mut self, stream: u32) {
         self.lanes.remove(&stream);
     }

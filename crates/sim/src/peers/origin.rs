@@ -204,7 +204,7 @@ impl OriginConnection {
         }
     }
 
-    /// Sends what the response has so far.
+    /// Sends the part of the response that is ready.
     fn flush(&mut self, net: &mut Net) -> Flow {
         match &mut self.channel {
             Some(channel) => self.out.flush(net, channel, usize::MAX),

@@ -1,5 +1,5 @@
-//! An agent of SPOE: returns the number that a message carries, in a variable. It shares no code
-//! with the product.
+//! An agent of SPOE: returns the number that a message carries, in a variable. The agent shares no
+//! code with the product.
 
 use super::channel::Channel;
 use super::{Flow, Outgoing};
@@ -298,7 +298,7 @@ impl AgentConnection {
         Some(())
     }
 
-    /// Answers a payload, or does something else.
+    /// Answers a payload, or misbehaves.
     fn answer(&mut self, net: &mut Net, me: ActorId, number: u64) {
         let plan = self.plan.clone();
         // Nothing follows a frame that is cut off.

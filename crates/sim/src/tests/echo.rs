@@ -105,7 +105,7 @@ impl Actor for EchoClient {
                     Ok(end) => self.end = Some(end),
                     Err(_) => self.end(net, me, |it| it.refused += 1),
                 }
-                // A client whose answer does not come gives up.
+                // A client without an answer gives up.
                 let at = net.now() + 200_000 * MS;
                 net.set_timer(me, at, 0);
             }

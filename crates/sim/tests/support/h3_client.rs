@@ -1,5 +1,5 @@
-//! An HTTP/3 client in the virtual network: `quinn-proto` with rustls. It shares no code of the
-//! transport with the product.
+//! An HTTP/3 client in the virtual network: `quinn-proto` with rustls. The client shares no code of
+//! the transport with the product.
 
 use super::h3_exchange::Exchange;
 use bytes::{Bytes, BytesMut};
@@ -129,7 +129,7 @@ struct H3Connection {
     handle: ConnectionHandle,
     conn: Connection,
     is_connected: bool,
-    /// Streams of the server, and what they have brought.
+    /// Streams opened by the server, with the bytes received on them.
     from_server: BTreeMap<StreamId, Vec<u8>>,
     /// The server handles no requests from this stream on.
     last: Option<u64>,
@@ -365,7 +365,7 @@ impl H3Client {
         tally.given_up.insert(exchange.id, PeerFault::Left);
     }
 
-    /// Closes the connection when nothing more will be asked on it.
+    /// Closes the connection when no requests follow.
     fn close_if_done(&mut self, net: &mut Net) {
         let done = self.open.is_empty();
         let more = self.has_more();
@@ -397,7 +397,7 @@ impl H3Client {
             Some(ConnectionError::Reset) if connection.is_closed => {}
             Some(ConnectionError::ApplicationClosed(close))
                 if close.error_code == number(H3ErrorCode::NO_ERROR) => {}
-            // A server whose last packets were lost resets what it has forgotten.
+            // A server whose last packets were lost answers later ones with a reset.
             Some(ConnectionError::TimedOut | ConnectionError::Reset) => {
                 self.tally.borrow_mut().timeouts += 1;
             }

@@ -239,7 +239,7 @@ fn removed_or_expired_entries_are_not_read() {
     assert_eq!(drain(&table, &mut reader, 1_100), [4]);
     table.expire(1_100, 100);
     assert_eq!(table.used(), 1);
-    // Another entry takes the place of one that is gone.
+    // A new entry takes the slot of a removed one.
     count(&table, 9, 1_100);
     assert_eq!(drain(&table, &mut reader, 1_100), [9]);
 }
@@ -403,14 +403,14 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Each reader reads exactly what changed and still exists since it read it, or since the
-    /// confirmed place that it went back to.
+    /// Each reader reads exactly the entries that exist and have changed since it read them, or
+    /// since the confirmed place that it went back to.
     #[test]
     fn readers_agree_with_a_naive_model(steps in proptest::collection::vec(step(), 1..300)) {
         let table = table(100, None);
         let mut readers: Vec<_> = (0..3).map(|_| table.subscribe().expect("few")).collect();
-        // Per reader: what it must read; what it has read since its confirmed place, and that
-        // place.
+        // Per reader: the changes that it must read, those that it has read since its confirmed
+        // place, and that place.
         let mut due = vec![BTreeSet::new(); 3];
         let mut unconfirmed = vec![BTreeSet::new(); 3];
         let mut confirmed = [0; 3];

@@ -39,7 +39,7 @@ fn a_walk_sees_entries_that_live_throughout_once() {
     while let Some(entries) = table.walk(&mut walk, 2_000) {
         assert!(entries.len() <= STEP);
         seen.extend(entries.iter().map(|it| u32::from_be_bytes(it.key().try_into().unwrap())));
-        // Odd ones go, others come and may take their places.
+        // Odd entries are removed, and new entries may take their slots.
         for n in (0..40).map(|n| (step * 40 + n) * 2 + 1).filter(|n| *n < 10_000) {
             table.remove(&key(n));
             table.enter(&key(20_000 + n), 2_000, |_| ()).expect("room");

@@ -17,7 +17,7 @@ const PART: usize = 1 << 12;
 /// The phase of a handshake with early data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EarlyPhase {
-    /// More may come early.
+    /// More early data may follow.
     Data,
     /// The client has sent all its early data.
     Handshake,
@@ -137,8 +137,8 @@ impl Conn {
     }
 
     /// Says something to a server before the handshake has begun: as much as
-    /// [`crate::Connector::connect_early`] has found room for at most. It leaves with the first
-    /// step of the handshake.
+    /// [`crate::Connector::connect_early`] has found room for at most. The early data leaves with
+    /// the first step of the handshake.
     ///
     /// # Errors
     /// The library has no session to say it with, after all.

@@ -16,7 +16,7 @@ const MOST_ASIDES: u8 = 32;
 const MOST_ANSWERS: u32 = 1 << 16;
 
 impl Conn {
-    /// Reads what is there; 0 at the end of the stream.
+    /// Reads decrypted bytes; 0 at the end of the stream.
     ///
     /// # Errors
     /// `WouldBlock` when more has to arrive first, and as the wire says; `InvalidData` when the

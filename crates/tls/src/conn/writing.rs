@@ -68,7 +68,7 @@ impl Conn {
                     }
                 }
                 done += take;
-                // It only grows while there is something to send.
+                // The size grows only while there is data to send.
                 limit = self.record_limit();
             }
         }
@@ -102,7 +102,7 @@ impl Conn {
         }
     }
 
-    /// Whether it matters when something is sent.
+    /// Whether pauses in the output shorten later records.
     #[inline]
     pub fn minds_pauses(&self) -> bool {
         self.record_size.as_ref().is_some_and(|size| size.pause > 0)

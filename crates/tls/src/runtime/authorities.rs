@@ -70,7 +70,7 @@ impl Runtime {
     /// Makes room for a file.
     ///
     /// # Errors
-    /// There is one of that name.
+    /// The name exists already.
     pub fn new_authorities(&self, name: &str, purpose: Purpose) -> Result<(), Refusal> {
         if self.store.authorities(name).is_some() {
             return Err(Refusal::Exists);
@@ -79,7 +79,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// Takes the text of a file into a transaction; `more`: beside what is there.
+    /// Takes the text of a file into a transaction; With `more` they join those that the
+    /// transaction already has.
     ///
     /// # Errors
     /// There is no such file, another transaction is under way, or the text is not good.
@@ -143,7 +144,7 @@ impl Runtime {
         Ok(places)
     }
 
-    /// Makes all lines take the file anew that have to do with it.
+    /// Applies the new file to all lines that use it.
     fn renew(&self, name: &str) -> Result<(), SetupError> {
         let servers = self.servers();
         let servers = servers.iter().filter(|server| server.trusts(name));

@@ -97,7 +97,7 @@ impl Runtime {
     /// Makes room for a certificate.
     ///
     /// # Errors
-    /// There is one of that name.
+    /// The name exists already.
     pub fn new_certificate(&self, name: &str) -> Result<(), Refusal> {
         if self.store.has(name) {
             return Err(Refusal::Exists);

@@ -58,7 +58,7 @@ pub enum ListRefusal {
     NotThere,
     /// The list has it, but in these lines.
     WrongLine(Vec<u32>),
-    /// It is in these lines.
+    /// The name occurs in these lines.
     Ambiguous(Vec<u32>),
     /// Clients of the bind lines in these places that ask for no name get it.
     Default(Vec<String>),

@@ -23,7 +23,7 @@ pub struct ShownStaple {
 /// Why an answer is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StapleRefusal {
-    /// It is not written in base64.
+    /// The text is not base64.
     Encoding,
     /// The response does not belong to a certificate in use.
     Unfit(Unfit),
@@ -57,7 +57,7 @@ impl Runtime {
     /// Shows an answer, DER in base64, from now on with the certificates that it is about.
     ///
     /// # Errors
-    /// It cannot be shown.
+    /// The response cannot be stapled.
     pub fn set_staple(&self, text: &str) -> Result<(), StapleRefusal> {
         let der = decode(text).ok_or(StapleRefusal::Encoding)?;
         let response = staple::read(&der).map_err(StapleRefusal::Unfit)?;

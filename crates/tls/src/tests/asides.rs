@@ -14,7 +14,7 @@ const TOO_MANY: usize = 10_000;
 struct Endless {
     hand: Hand,
     speaks: bool,
-    /// Whether it takes anything.
+    /// Whether the wire accepts output.
     takes: bool,
     read: usize,
     sent: usize,

@@ -223,7 +223,7 @@ fn judged(acceptor: &Acceptor, client: &Connector) -> (bool, bool) {
     let (_, server) = pair.shake();
     let fine = server.is_ok();
     if fine {
-        // The session comes with what the server says.
+        // The session ticket arrives together with the server's data.
         pair.server_send(b"hello").unwrap();
         pair.client_recv(&mut [0; 16]).unwrap();
     }

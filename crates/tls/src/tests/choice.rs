@@ -54,7 +54,7 @@ fn filters_replace_the_names_of_a_certificate() {
     assert_eq!(name("b.test"), "/CN=a.test");
     assert_eq!(name("w.c.test"), "/CN=b.test");
     assert_eq!(name("no.c.test"), "/CN=a.test");
-    // Its options hold for it alone.
+    // Its options apply to this client alone.
     let new = || {
         let mut client = trusting();
         client.options.versions.min = Some(Version::Tls13);

@@ -34,7 +34,7 @@ pub(crate) fn by_hand() -> (Pair, Hand) {
 }
 
 impl Hand {
-    /// A record with what a program says.
+    /// Encrypts application data into a record.
     pub(crate) fn say(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.seal(23, bytes)
     }

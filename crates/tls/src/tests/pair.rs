@@ -161,7 +161,7 @@ impl Default for Pipe {
     }
 }
 
-/// One end: what it reads and what it writes.
+/// One end of the connection: its input pipe and its output pipe.
 struct Ends<'a>(&'a mut Pipe, &'a mut Pipe);
 
 impl Wire for Ends<'_> {

@@ -1,8 +1,8 @@
 //! An HTTP request of the process itself, for scripts and operators.
 //!
-//! It is a transaction of the hidden proxy `<HTTPCLIENT>`: names are resolved, connections made and
-//! retried, heads encoded and payload forwarded as for any client, and it has a log line. Its
-//! client side is an exchange in memory ([`transport::streams::call`]). A drop ends it.
+//! A request is a transaction of the hidden proxy `<HTTPCLIENT>`: names are resolved, connections
+//! made and retried, heads encoded and payload forwarded as for any client, and it has a log line.
+//! Its client side is an exchange in memory ([`transport::streams::call`]). A drop ends it.
 
 use super::request::{HeadLimits, Prepared};
 use crate::serve::http;
@@ -91,7 +91,7 @@ impl HttpCall {
     /// Starts a request.
     ///
     /// # Errors
-    /// It is malformed, or there is no HTTP client.
+    /// The request is malformed, or there is no HTTP client.
     pub fn start(worker: &Rc<Worker>, request: HttpRequest) -> Result<Self, CallError> {
         let backend = worker.http_client().ok_or(CallError::Absent)?;
         let settings = &worker.shared.settings;
@@ -139,7 +139,7 @@ impl HttpCall {
         until.is_some_and(|until| until.is_due(self.exchange.now()))
     }
 
-    /// Sends what there is room for.
+    /// Sends as much of the body as the exchange has room for.
     fn upload(&mut self) {
         while !self.body.is_empty() {
             match self.exchange.write(&self.body[self.sent..]) {

@@ -16,7 +16,7 @@ pub(crate) fn instead_of(tx: &mut Transaction) -> Option<Failure> {
     }
     let space = &mut *tx.space;
     let path = match space.request.target() {
-        // It would become a part of the host.
+        // The relative target would become a part of the host.
         Target::Relative(_) => return None,
         target => target.path_and_query()?,
     };

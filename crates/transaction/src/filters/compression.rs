@@ -176,7 +176,7 @@ fn encoder(tx: &Transaction, algorithm: Algorithm) -> Option<Box<dyn PayloadFilt
     }))
 }
 
-/// The encoder of one body, which counts what it does.
+/// The encoder of one body, which counts bytes in and out.
 struct Compressor {
     encoder: Encoder,
     /// Bytes of memory that are counted for it.

@@ -1,6 +1,6 @@
 //! `filter lua.NAME`: filters of scripts see heads and payload (configuration manual, section 9).
 //!
-//! Their functions run to their end: a filter cannot wait. What they make of payload replaces it.
+//! Their functions run to their end: a filter cannot wait. Their output replaces the payload.
 
 mod payload;
 
@@ -65,7 +65,7 @@ pub(super) fn response_begins(tx: &mut Transaction) {
 /// The stream ends.
 pub(super) fn end(tx: &mut Transaction) {
     for side in [Side::Request, Side::Response] {
-        // There is nothing left to refuse.
+        // The response has begun, so that it cannot be refused.
         let _ = tell(tx, FilterEvent::EndAnalyze, side, 0);
     }
 }

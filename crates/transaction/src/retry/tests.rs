@@ -1,4 +1,4 @@
-//! Tests of requests whose kept connection breaks before anything of them has left.
+//! Tests of requests whose reused connection breaks before any byte of the request has left.
 
 use reactor::Class;
 use settings::{Mode, RetryOn, Reuse};

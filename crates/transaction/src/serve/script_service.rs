@@ -143,7 +143,7 @@ impl<'r> ServiceRun<'r> {
         }
     }
 
-    /// Does what the script waits for; `None`: the transaction has ended.
+    /// Carries out the operation that the script waits for; `None`: the transaction has ended.
     async fn meet(&mut self, request: Request) -> Option<Answer> {
         Some(match request {
             Request::Send(bytes) => {

@@ -19,7 +19,7 @@ use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 /// Sends the response in the workspace, with its body.
 ///
 /// # Errors
-/// The client went away or took too long.
+/// The client left or timed out.
 pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
     if !tx.space.response.is_empty() {
         let before = tx.space.response.status();
@@ -59,7 +59,7 @@ async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Fai
     Ok(())
 }
 
-/// Sends what is encoded.
+/// Sends the encoded bytes.
 pub(crate) async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     let span = tx.client.proxy.settings.timeouts.client;
@@ -121,7 +121,7 @@ fn encode(tx: &mut Transaction, before: u16, length: BodyKind) -> Result<(), Fai
     if sent_as == BodyKind::None {
         tx.local_body = None;
     } else if tx.local_body.is_some() {
-        // It follows, with its end.
+        // The rest of the body follows, with its end.
         return Ok(());
     } else {
         let body = std::mem::take(&mut tx.space.body);

@@ -346,7 +346,7 @@ impl Relay {
     /// its own time to finish.
     ///
     /// # Errors
-    /// The server takes too long, or the client does not take what there is for it.
+    /// The server's timeout has expired, or that of a client that does not read.
     fn timed_out(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         let now = tx.worker.thread.tick();
         let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));

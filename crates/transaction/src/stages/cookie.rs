@@ -131,7 +131,7 @@ fn put(head: &mut Head, index: usize, text: &[u8]) {
 /// Logs the state of the client's cookie, unless the cookie is only observed.
 fn note(tx: &mut Transaction, cookie: &Cookie, worth: u8) {
     if !cookie.is_passive() {
-        // Until a response says something of it.
+        // This holds until the response has a cookie.
         tx.notes.journal.cookie = (worth, b'N');
     }
 }

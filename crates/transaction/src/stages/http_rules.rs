@@ -195,7 +195,7 @@ fn both(tx: &Transaction, has: impl Fn(&RulesAtHand) -> bool) -> [Option<ProxyRe
 /// message.
 ///
 /// # Errors
-/// They have exceeded them: 500.
+/// The counters exceed their limits: 500.
 pub(crate) fn afford(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     effort::open(tx.notes.account());
     match effort::is_exhausted() {

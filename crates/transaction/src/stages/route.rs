@@ -42,7 +42,7 @@ fn unserved(tx: &mut Transaction) -> Failure {
 /// Enters the backend that was chosen.
 ///
 /// # Errors
-/// It is out of service, or does not take messages.
+/// The backend is disabled, or its mode is TCP.
 pub(crate) fn enter(tx: &mut Transaction, backend: &ProxyRef) -> Result<StageOutcome, Failure> {
     filters::backend_chosen(tx);
     if backend.settings.disabled {

@@ -25,7 +25,7 @@ pub(crate) enum StageOutcome {
     Next,
     /// The same; no further rule of the set has been evaluated.
     Allow,
-    /// The stage goes on where its progress says once the need is met.
+    /// The stage continues at its progress once the need is met.
     Wait(Need),
     /// The response in the workspace is for the client.
     Respond(Respond),
@@ -80,9 +80,9 @@ type LaterStage<P> = for<'a> fn(&'a mut Transaction, &'a P) -> StageFuture<'a>;
 
 /// The function of a stage, and whether it may wait.
 pub(crate) enum Run<P> {
-    /// It does not wait.
+    /// The stage never waits.
     Now(fn(&mut Transaction, &P) -> Result<StageOutcome, Failure>),
-    /// It may return [`StageOutcome::Wait`].
+    /// The stage may return [`StageOutcome::Wait`].
     Waits(fn(&mut Transaction, &P, &mut Progress) -> Result<StageOutcome, Failure>, AnswerFn<P>),
     /// A future of a request's stage, where the first function wants it.
     Later(fn(&Transaction, &P) -> bool, LaterStage<P>),
@@ -202,8 +202,8 @@ enum AtOnce<P> {
     Runs(usize, LaterStage<P>),
 }
 
-/// Runs the stages that are left up to one that needs a future. It is a plain function, so that the
-/// usual request keeps its state in registers.
+/// Runs the stages that are left up to one that needs a future. This is a plain function, so that
+/// the usual request keeps its state in registers.
 fn at_once<P: StageSubject>(
     tx: &mut Transaction,
     proxy: &P,
@@ -309,7 +309,7 @@ fn replaced(respond: Respond) -> Failure {
 /// As [`response`], for a response that waits at `pause`: waits, and goes on.
 ///
 /// # Errors
-/// As [`response`]; what is waited for does not come in time.
+/// As [`response`]; the time for the need is over.
 pub(crate) async fn resume(
     tx: &mut Transaction,
     pause: Pause,

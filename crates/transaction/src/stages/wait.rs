@@ -25,7 +25,7 @@ pub(crate) enum WaitingMessage {
 /// Waits until the need of a rule is met.
 ///
 /// # Errors
-/// It is not met in time, or the client has left.
+/// The need is not met in time, or the client has left.
 pub(crate) async fn satisfy(
     tx: &mut Transaction,
     waiting: WaitingMessage,

@@ -119,8 +119,8 @@ impl PaceLimit {
         share.max(self.min_size).max(used.piece).max(1)
     }
 
-    /// The least piece of one of so many streams of a thread: with few there is none. It is `most`
-    /// bytes at most.
+    /// The least piece of one of so many streams of a thread: with few there is none. The piece is
+    /// `most` bytes at most.
     pub fn crowd_piece(&self, streams: u32, most: u64) -> u64 {
         let turn = (u64::from(streams) * TURN_OF_THREAD).min(MOST_TURN);
         if turn > TURN { self.bytes_in(turn).min(most) } else { 0 }

@@ -73,7 +73,7 @@ impl Stats {
         }
     }
 
-    /// Starts all counts from zero, but for those of what is open.
+    /// Starts all counts from zero, except those of open connections and streams.
     pub fn clear(&self) {
         for (field, ..) in FIELDS {
             if !matches!(field, Field::OpenConnections | Field::OpenStreams) {

@@ -57,14 +57,15 @@ pub enum Metric {
     Reuses,
     /// Counted requests over HTTP/1 that have ended.
     Ended,
-    /// Requests that came over HTTP/2, among all requests; of a server, those that went to it so.
+    /// Requests over HTTP/2, among all requests; for a server, those that were sent to it over
+    /// HTTP/2.
     StreamRequests,
-    /// Of these, those that have ended.
+    /// Requests over HTTP/2 that have ended.
     StreamsEnded,
     /// Bytes received from clients over HTTP/2, among all bytes; of a server, those that went to
     /// it so.
     StreamBytesIn,
-    /// Bytes sent to clients over HTTP/2; of a server, those that came from it so.
+    /// Bytes sent to clients over HTTP/2; for a server, those received from it over HTTP/2.
     StreamBytesOut,
     /// Bytes that went through pipes of the system from clients to servers.
     SplicedUp,
@@ -285,7 +286,7 @@ impl EventRate {
         }
     }
 
-    /// Events of one second, if it is the last one or the one before.
+    /// Events of one second, if it is the current or the previous one.
     fn of(&self, second: u32) -> u32 {
         match self.second.load(Relaxed).wrapping_sub(second) {
             0 => self.current.load(Relaxed),

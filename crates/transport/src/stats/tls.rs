@@ -8,9 +8,9 @@ use stdx::Mutex;
 /// Counters of the process (`show info`, names that begin with `Ssl`).
 #[derive(Debug, Default)]
 pub struct TlsCounters {
-    /// Connections now, those of clients and those to servers.
+    /// Current connections, of clients and to servers.
     pub current: Arc<Gauge>,
-    /// Clients whose handshakes are under way.
+    /// Clients before the end of their handshakes.
     pub handshakes: Arc<Gauge>,
     /// Connections in all.
     pub total: AtomicU64,
@@ -55,7 +55,7 @@ impl Rate {
         rate
     }
 
-    /// The most in one second so far.
+    /// The maximum of one second so far.
     pub fn most(&self) -> u32 {
         self.lock().most
     }

@@ -45,11 +45,11 @@ pub const SHORT_IDLE_MS: u32 = 100;
 /// Whether a task may keep more payload in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It may.
+    /// The task may.
     Now,
-    /// It asks again after the next measurement.
+    /// The stream tries again after the next measurement.
     Later,
-    /// It ends, because it holds memory that others need.
+    /// The stream ends, because others need its memory.
     Refused,
 }
 

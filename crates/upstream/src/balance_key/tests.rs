@@ -166,7 +166,7 @@ fn key_of(algorithm: &str) -> HashKey {
         "uri-whole" => HashKey::Uri(UriKey { whole: true, ..uri }),
         "uri-path" => HashKey::Uri(UriKey { path_only: true, ..uri }),
         "url_param" => HashKey::UrlParam { name: b"k".to_vec(), check_post: false },
-        // Expressions stand for what they yield.
+        // The results of hash expressions.
         "hdr" | "hash" | keys::RDP => HashKey::Header { name: b"k".to_vec(), domain_only: false },
         "domain" => HashKey::Header { name: b"host".to_vec(), domain_only: true },
         "source" => HashKey::Source,

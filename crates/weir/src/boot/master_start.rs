@@ -239,7 +239,7 @@ fn say_unless_quiet(orders: &Orders, text: &str) {
     }
 }
 
-/// The listening sockets of the serving process. Without them all sockets are bound anew.
+/// The listening sockets of the serving process. Without them all sockets are opened by a new bind.
 ///
 /// # Errors
 /// The process that the command line names does not hand them over.

@@ -10,7 +10,7 @@ use sys::signal;
 const TRIES: u32 = 100;
 const REST: Duration = Duration::from_millis(10);
 
-/// Processes whose ports this process takes.
+/// Old processes whose sockets this process takes over.
 #[derive(Default)]
 pub(super) struct Predecessors {
     pids: Vec<i32>,

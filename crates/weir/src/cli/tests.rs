@@ -1,4 +1,4 @@
-//! Command lines and what they mean, after measurements of HAProxy itself.
+//! Tests of command lines and of their meaning, as measured with HAProxy.
 
 use proptest::prelude::*;
 

@@ -18,7 +18,7 @@ pub(crate) enum UsageError {
     MissingValue(&'static str),
     /// A GNU spelling with a value that its flag does not take.
     NeedlessValue(&'static str),
-    /// A flag whose value is not of the kind it wants.
+    /// The value of a flag has the wrong type.
     BadValue { flag: &'static str, wants: &'static str, given: String },
 }
 

@@ -33,7 +33,7 @@ impl Page {
         self.line(&escaped(text));
     }
 
-    /// A word with its arguments, and what it does.
+    /// An entry of a list: a word, its arguments, and its description.
     pub(super) fn entry(&mut self, word: &str, arguments: &str, text: &str) {
         self.line(".TP");
         let arguments = match arguments {

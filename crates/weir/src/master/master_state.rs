@@ -134,7 +134,7 @@ impl Record {
     /// Sends the result of the reload to the client that requested it.
     pub(crate) fn answer(&mut self, text: &str) {
         if let Some(asked) = self.asked.take() {
-            // A client that went away needs no answer.
+            // A client that has left needs no answer.
             let _ = sys::socketpair::send(asked, format!("{text}\n\n").as_bytes(), &[]);
             let _ = sys::socket::shutdown_write(asked);
             sys::close(asked);

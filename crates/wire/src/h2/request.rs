@@ -132,7 +132,7 @@ impl RequestReader {
                 return Err(MalformedMessage::Stream("host and :authority differ"));
             }
             HeaderId::Host if self.authority.is_some() => {}
-            // It belongs to an upgrade that HTTP/2 does not have.
+            // The field belongs to an upgrade that HTTP/2 does not have.
             HeaderId::Http2Settings => {}
             // Different recipients may choose different ones.
             HeaderId::Host if head.has(HeaderId::Host) => {

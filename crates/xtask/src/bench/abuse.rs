@@ -1,5 +1,5 @@
-//! `bench abuse`: clients that live on what HTTP/2 allows them to ask for nothing, what it costs,
-//! and what another client waits meanwhile.
+//! `bench abuse`: clients that send frames which HTTP/2 allows but which request nothing, the CPU
+//! that they cost, and the latency of another client meanwhile.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -50,7 +50,7 @@ struct Waited {
     work: f64,
 }
 
-/// One round of one attack on one binary.
+/// One round: one attack on one binary.
 struct Round {
     sent: Sent,
     /// Processor time in microseconds.
@@ -198,7 +198,7 @@ impl Connection {
         Ok(u64::from(made))
     }
 
-    /// Drops what the proxy says.
+    /// Reads and drops the frames of the proxy.
     fn listen(&mut self) -> std::io::Result<()> {
         let mut waste = [0; 16_384];
         loop {

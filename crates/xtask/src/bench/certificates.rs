@@ -1,5 +1,5 @@
-//! `bench certificates`: how long a proxy with thousands of certificates takes to start, what
-//! memory they need, and what it takes to replace one of them.
+//! `bench certificates`: a proxy with thousands of certificates: time to start, memory, and the
+//! cost of replacing one of them.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -68,7 +68,7 @@ fn certificate(directory: &Path, number: usize) -> PathBuf {
     directory.join(format!("{}.pem", super::forged::host(number)))
 }
 
-/// One proxy, and what it is measured with.
+/// The proxy under test, and the settings of the measurement.
 struct CertificateRun<'a> {
     files: &'a Files,
     forge: &'a Forge,

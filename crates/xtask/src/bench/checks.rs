@@ -1,4 +1,5 @@
-//! `bench checks`: what health checks on many threads cost, and what they do to other requests.
+//! `bench checks`: the CPU cost of health checks on many threads, and their effect on the latency
+//! of other requests.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -101,14 +102,14 @@ pub(super) fn run(words: &[String]) -> Outcome {
     Ok(())
 }
 
-/// One run of one proxy: first the checks alone, then requests beside them.
+/// One run of one proxy: first checks alone, then requests and checks together.
 fn measure(files: &Files, subject: &Subject, plan: &Plan, port: u16) -> Outcome<CheckFigures> {
     let name = format!("{}.cfg", subject.name);
     let configuration = files.write(&name, configuration(plan, port))?;
     let mut command = std::process::Command::new(&subject.binary);
     command.arg("-f").arg(configuration).arg("-db");
     let mut proxy = Process::start(&command, None)?;
-    // Checks start spread over an interval; what is measured comes after they have settled.
+    // Checks are spread over an interval, so that the measurement starts after they have settled.
     let settling = Duration::from_millis(u64::from(plan.inter_ms)) * 5 / 2;
     clock::pause(settling.max(Duration::from_secs(3)));
     if !proxy.runs() {
@@ -121,7 +122,7 @@ fn measure(files: &Files, subject: &Subject, plan: &Plan, port: u16) -> Outcome<
     let span = start.elapsed().as_secs_f64();
     let cpu = proxy.cpu()? - before.0;
     let switches = proxy.voluntary_switches()? - before.1;
-    // The question itself is one more.
+    // The request for this count is one more.
     let checks = (origin::requests(ORIGIN)? - before.2 - 1).max(1) as f64;
     let tail = first_bytes(port, length)
         .map_err(|error| failure::check(format!("requests beside the checks: {error}")))?;
@@ -149,7 +150,7 @@ fn first_bytes(port: u16, length: Duration) -> std::io::Result<Tail> {
     Ok(Tail::new(spans))
 }
 
-/// One request: how long its first byte takes. Reads the answer to its end.
+/// Sends one request and measures the time to its first byte. Reads the answer to its end.
 fn ask(stream: &mut TcpStream, buffer: &mut [u8]) -> std::io::Result<Duration> {
     let asked: Instant = clock::now();
     stream.write_all(REQUEST)?;

@@ -93,7 +93,7 @@ fn measure(
     let text = String::from_utf8_lossy(&output.stdout);
     let counted = load::read(&text).ok_or_else(|| failure::check("no load result"))?;
     drop(origins);
-    // Clients with a connection to it learn that it is gone.
+    // Clients learn during this time that their connection has ended.
     clock::pause(Duration::from_secs(2));
     Ok((counted, samples, proxy.descriptors()?.saturating_sub(idle)))
 }

@@ -21,7 +21,7 @@ struct Model {
     key: String,
 }
 
-/// Where certificates come from.
+/// The source of certificates.
 pub(super) struct Forge(Vec<Model>);
 
 impl Forge {

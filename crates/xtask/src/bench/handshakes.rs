@@ -27,7 +27,7 @@ const REST: Duration = Duration::from_millis(1);
 /// The measured settings: the name, and `tune.sched.low-latency`.
 const MODES: [(&str, &str); 2] = [("default", "off"), ("low-latency", "on")];
 
-/// Versions whose sessions are resumed, as `openssl s_time` has them.
+/// Versions with resumed sessions, and the flags of `openssl s_time` for them.
 const RESUMED: [(&str, &str); 2] = [("TLS 1.2", "-tls1_2"), ("TLS 1.3", "-tls1_3")];
 
 /// Clients that resume sessions, one after the other each.

@@ -7,7 +7,7 @@ use crate::workspace;
 pub(super) const NAMES: &[&str] =
     &["compression", "heavy", "histogram", "leastconn", "lookup", "sched", "timers"];
 
-/// Builds and runs one of them, handing on what follows its name.
+/// Builds and runs an example, with the words behind its name.
 pub(super) fn run(name: &str, words: &[String]) -> Outcome {
     let arguments = ["bench", "--quiet", "--package", "bench", "--bench", name, "--"];
     let status = workspace::cargo(&workspace::root()?, &arguments)

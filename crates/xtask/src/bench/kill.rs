@@ -1,5 +1,5 @@
-//! `bench kill`: two origins under load, one killed in the middle and started again.
-//! Counts what the client lost, what the log tells about it, and when the proxy noticed.
+//! `bench kill`: two origins under load, one killed in the middle and started again. Counts
+//! requests that the client lost and failures in the log, and measures when the proxy noticed.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

@@ -122,7 +122,7 @@ fn program() -> PathBuf {
     tools::find("nginx").unwrap_or_else(|| "nginx".into())
 }
 
-/// One process without a master, so that killing it leaves nothing behind.
+/// One process without a master, so that killing it leaves no child.
 fn nginx(directory: &Path, name: &str, ports: &[u16]) -> String {
     let directory = directory.display();
     let servers: String = ports

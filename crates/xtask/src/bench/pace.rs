@@ -1,5 +1,5 @@
-//! Clients that are in no hurry: one asks at a steady pace, whatever the answers take, so that what
-//! others would have waited counts, too; one rests after each answer.
+//! Paced clients: one sends requests at a steady pace regardless of response times, so that delays
+//! of later requests count too; one rests after each response.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -98,7 +98,7 @@ impl Process {
         Ok(ticks as f64 / ticks_per_second())
     }
 
-    /// How often its threads have gone to sleep so far.
+    /// Voluntary context switches of its threads so far.
     pub(crate) fn voluntary_switches(&self) -> Outcome<u64> {
         let path = format!("/proc/{}/task", self.child.id());
         let tasks = std::fs::read_dir(&path)
@@ -238,8 +238,8 @@ pub(crate) fn give_way() {
     let _ = Command::new("renice").args(["-n", "19", "-p", &own_thread()]).output();
 }
 
-/// Runs something in this thread that need not wait for others on its processor. It must not start
-/// programs: they would be as urgent.
+/// Runs something in this thread that need not wait for others on its processor. `run` must not
+/// start programs: they would be as urgent.
 pub(crate) fn urgently<T>(run: impl FnOnce() -> T) -> T {
     let thread = own_thread();
     schedule(&thread, &["--fifo", "-p", "1"]);
@@ -297,7 +297,7 @@ mod tests {
         }
         let mut process = std::thread::spawn(|| {
             let process = Process::start(Command::new("sleep").arg("600"), None).unwrap();
-            // It is bound before it is what it becomes.
+            // The child runs `setpriv`, and is bound to its parent, before it becomes `sleep`.
             let begun = || process.proc_file("comm").is_ok_and(|name| name == "sleep\n");
             assert!(clock::wait_until(GRACE, Duration::from_millis(1), begun));
             process

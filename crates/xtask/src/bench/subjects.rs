@@ -98,7 +98,7 @@ pub(super) fn variants(parsed: &Parsed) -> Outcome<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// Measures in rounds in which the subjects take turns; what came of it, by subject.
+/// Measures in rounds in which the subjects take turns; returns the results by subject.
 pub(super) fn in_turns<T>(
     rounds: u32,
     subjects: &[Subject],
@@ -113,7 +113,7 @@ pub(super) fn in_turns<T>(
     Ok(all)
 }
 
-/// The attacks whose names contain what the command line says after `-a`; all without it.
+/// The attacks whose names contain the text after `-a` of the command line; all attacks without it.
 pub(super) fn chosen<'a, T>(
     parsed: &Parsed,
     all: &'a [T],

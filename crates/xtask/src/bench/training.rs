@@ -27,7 +27,7 @@ pub(crate) fn train(binary: &Path, notes: &Path, seconds: u32) -> Outcome {
     Ok(())
 }
 
-/// Fails with one line that says how to install whatever the workloads lack.
+/// Fails with one line that says how to install the tools that the workloads need.
 pub(crate) fn require() -> Outcome {
     let all: Vec<tools::Tool> = SCENARIOS.iter().flat_map(Scenario::tools).collect();
     tools::require(&all)

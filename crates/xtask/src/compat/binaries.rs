@@ -10,7 +10,7 @@ use crate::clock;
 use crate::failure::{self, Outcome};
 use crate::{mutation, workspace};
 
-/// How long one test may take; one that hangs has noticed.
+/// The time limit of one test; a test that hangs counts as one that notices.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// How often a running test is looked at.
@@ -103,7 +103,7 @@ impl Binaries {
                 Err(_) => return None,
             }
         }
-        // It is our own child.
+        // The process is our own child.
         let _ = test.kill();
         let _ = test.wait();
         Some(false)

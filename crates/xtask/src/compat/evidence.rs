@@ -132,7 +132,7 @@ pub(super) fn mentions(text: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! Items, what they name, and words.
+    //! Tests with items, the names in them, and words.
     use super::*;
 
     const FILE: &str = r#"//! x

@@ -91,7 +91,7 @@ impl Links {
         self.links.iter().find(|link| link.class == class && link.name == name)
     }
 
-    /// Everything that is wrong, one line each.
+    /// All faults, one line each.
     pub(super) fn faults(&self, root: &Path, names: &[Name], verdicts: &[Verdict]) -> Vec<String> {
         let works: BTreeSet<(&str, &str)> = names
             .iter()
@@ -153,7 +153,7 @@ impl Link {
         if !source.is_test(function) {
             return Some(format!("{at}: {file} has no test `{function}`"));
         }
-        // Placeholders such as `<target>` are written as what they stand for.
+        // Placeholders such as `<target>` are written as the text that they replace.
         let placeholder = name.starts_with('<') || name.contains('|');
         (!placeholder && !mentions(&source.said_by(function), name))
             .then(|| format!("{at}: `{function}` in {file} does not mention it"))

@@ -6,15 +6,15 @@ use super::table::Name;
 /// The program's verdict on a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It works.
+    /// The name works.
     Works,
-    /// It waits for an area.
+    /// The name belongs to an area that is not implemented.
     Waits(String),
-    /// HAProxy refuses it too, and says what to use instead.
+    /// HAProxy refuses the name too, and names the replacement.
     Retired(String),
-    /// The program does not know it.
+    /// The program does not know the name.
     Unknown(String),
-    /// Nothing here can tell.
+    /// The probe cannot find out.
     Untold,
 }
 
@@ -25,11 +25,11 @@ enum Section {
     Listen,
     /// A section of its own kind.
     Named(&'static str),
-    /// It opens a section itself, or is a directive.
+    /// The name opens a section itself, or is a directive.
     None,
 }
 
-/// How the names of a class are written: where, what before and what behind.
+/// How names of a class are written: the section, and the words before and behind the name.
 struct Shape {
     class: &'static str,
     section: Section,

@@ -19,7 +19,7 @@ const TRIES: usize = 8;
 /// Ignores no name at all.
 const NOTHING: &str = "none/none";
 
-/// Where tests are looked for: those that see the most come first.
+/// The directories of tests, those with the broadest tests first.
 const PLACES: [&str; 9] = [
     "crates/acceptance/tests/",
     "crates/proxy/",
@@ -80,7 +80,7 @@ pub(super) fn propose(root: &Path, links: &mut Links, classes: &[String]) -> Out
     links.write(root)
 }
 
-/// Whether a class is one of those asked for.
+/// Whether a class was selected on the command line.
 fn is_wanted(classes: &[String], class: &str) -> bool {
     classes.is_empty() || classes.iter().any(|wanted| wanted == class)
 }
@@ -99,7 +99,7 @@ fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     });
 }
 
-/// A test: its place's rank, file, name, and what it says.
+/// A test: rank of its directory, file, name, text.
 struct ProcessTest {
     place: usize,
     file: String,

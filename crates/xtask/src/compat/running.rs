@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The facts that a running program prints about itself.
 pub(crate) struct RunningFacts {
     usage: String,
-    /// Commands, as `help` shows them and, with those that it hides, as `-dKcli` lists them.
+    /// Commands, as `help` shows them and, with hidden ones, as `-dKcli` lists them.
     help: String,
     info: String,
     header: String,
@@ -127,7 +127,7 @@ impl RunningFacts {
             "env-var" => self.environment.lines().any(|line| line.split('=').next() == Some(word)),
             "trace-source" => self.traces.lines().any(|line| is_source(line, word)),
             "lua-api" => false,
-            // Only what happens can show them: a test must have seen it.
+            // These names appear at run time only: a test must have seen them.
             "check-status-code" | "env-external-check" | "prometheus-metric"
             | "stat-module-field" => links.of(&name.class, word).is_some(),
             class if class.contains("spoe-") => links.of(&name.class, word).is_some(),

@@ -21,8 +21,8 @@ const ALONE: &[&str] = &[
     "show proc",
 ];
 
-/// One line each; later ones find what earlier ones have changed. `DIRECTORY` stands for where the
-/// files of a program are, `PEM` for a certificate with its key.
+/// One command per line; each sees the changes of the commands before it. `DIRECTORY` stands for
+/// where the files of a program are, `PEM` for a certificate with its key.
 pub(super) const COMMANDS: &[&str] = &[
     "show info",
     "show info typed",

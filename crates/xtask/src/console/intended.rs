@@ -112,7 +112,7 @@ fn each_line(sides: &mut [Vec<String>; 2], change: impl Fn(&str) -> String) {
     sides.iter_mut().flatten().for_each(|line| *line = change(line));
 }
 
-/// The line up to a mark, and what stands for the rest.
+/// The line up to a mark, followed by a replacement.
 fn cut(line: &str, mark: &str, instead: &str) -> String {
     match line.find(mark) {
         Some(at) => format!("{}{instead}", &line[..at]),
@@ -154,7 +154,7 @@ fn columns(sides: &mut [Vec<String>; 2]) {
         let Some(header) = side.iter().find(|line| line.starts_with("# pxname")).cloned() else {
             let later = |line: &String| LATER.iter().chain(&MODULES).any(|it| line.contains(it));
             side.retain(|line| line.starts_with("[[") || !later(line));
-            // One line with all of it.
+            // The sorted keys in one line.
             side.iter_mut()
                 .filter(|line| line.starts_with("[["))
                 .for_each(|line| line.truncate(200));
@@ -184,7 +184,7 @@ fn commands(sides: &mut [Vec<String>; 2]) {
     }
 }
 
-/// Commands that list what can be traced.
+/// Commands that list trace sources and events.
 const TRACES: [&str; 5] =
     ["trace", "trace h1 event", "trace h1 verbosity", "show trace", "show trace h1"];
 

@@ -48,7 +48,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     compare(programs, parsed.value("--only").unwrap_or(""))
 }
 
-/// Gives all commands to both, and reports what came out differently.
+/// Sends all commands to both, and reports different answers.
 fn compare([haproxy, weir]: [PathBuf; 2], only: &str) -> Outcome {
     let files = Files::new("console")?;
     let stages = [

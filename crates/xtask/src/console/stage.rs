@@ -76,7 +76,7 @@ fn origin() -> Outcome<u16> {
     let listener = TcpListener::bind("127.0.0.1:0");
     let listener = listener.map_err(|error| failure::machine(error.to_string()))?;
     let port = listener.local_addr().map_err(|error| failure::machine(error.to_string()))?.port();
-    // It ends with the process.
+    // The thread ends with the process.
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let mut stream = stream;

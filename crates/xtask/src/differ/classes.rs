@@ -89,7 +89,8 @@ impl Comparison<'_> {
     }
 }
 
-/// The origin answers HTTP/1.0 in chunks; HAProxy passes them on, Weir passes on what is in them.
+/// The origin answers HTTP/1.0 in chunks; HAProxy passes the chunks on, Weir passes their content
+/// on.
 fn chunks_to_an_old_client(case: &Comparison<'_>) -> bool {
     let has = |head: &[u8]| {
         String::from_utf8_lossy(head).to_ascii_lowercase().contains("\r\ntransfer-encoding:")
@@ -223,7 +224,7 @@ fn content_length_beyond_64_bits(case: &Comparison<'_>) -> bool {
     case.values("content-length").iter().any(beyond)
 }
 
-/// An interim response is right by itself: Weir passes it on before it looks at what follows.
+/// An interim response is valid by itself: Weir passes it on before it parses the next bytes.
 fn interim_then_garbage(case: &Comparison<'_>) -> bool {
     case.is_answer() && case.words().nth(1).is_some_and(|code| code.starts_with(b"1"))
 }

@@ -10,7 +10,7 @@ pub(super) struct Exchange {
     pub(super) client: Vec<Vec<u8>>,
     /// Whether the client then ends its side of the stream.
     pub(super) half_close: bool,
-    /// One per request, in order; the last one again for what is beyond.
+    /// One per request, in order; the last one is repeated for further requests.
     pub(super) answers: Vec<Answer>,
     /// Methods of the requests, in order: what the answers' lengths depend on.
     pub(super) methods: Vec<String>,
@@ -25,9 +25,9 @@ pub(super) struct Exchange {
 pub(super) struct Answer {
     /// The origin's bytes, with a pause before each piece but the first.
     pub(super) pieces: Vec<Vec<u8>>,
-    /// It does not wait for the request's body.
+    /// The origin answers before it has received the request's body.
     pub(super) early: bool,
-    /// It closes the connection then.
+    /// The origin closes the connection after its answer.
     pub(super) close: bool,
 }
 

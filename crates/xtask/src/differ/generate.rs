@@ -332,7 +332,7 @@ fn answer_message(rng: &mut Rng, method: &str, to_old: bool) -> (SentMessage, bo
     (message, close)
 }
 
-/// Makes another answer in which something is malformed; what.
+/// Makes another answer with one malformed part, and returns the description of that part.
 fn spoil_answer(answer: &mut Answer, method: &str, rng: &mut Rng) -> String {
     let (mut message, _) = answer_message(rng, method, false);
     let flaw = flaws::answer(&mut message, rng);

@@ -11,7 +11,7 @@ pub(super) struct ReceivedMessage {
     pub(super) body: Vec<u8>,
     /// Trailer lines with their ends.
     pub(super) trailers: Vec<u8>,
-    /// Whether all of it came.
+    /// Whether the message arrived whole.
     pub(super) whole: bool,
 }
 
@@ -48,8 +48,8 @@ pub(super) enum MessageKind {
     Answers,
 }
 
-/// Reads a stream of messages. `methods` belong to the requests, in order; `ended`: nothing more
-/// comes.
+/// Reads a stream of messages. `methods` belong to the requests, in order; `ended`: the peer has
+/// closed its side.
 pub(super) fn read(
     kind: MessageKind,
     bytes: &[u8],
@@ -106,7 +106,7 @@ fn head_end(bytes: &[u8]) -> Option<usize> {
 }
 
 impl ReceivedMessage {
-    /// Takes the body off the front; what follows it.
+    /// Splits the body off the front; returns the remainder.
     fn take_body<'a>(
         &mut self,
         kind: MessageKind,

@@ -60,7 +60,7 @@ const QUIET: Duration = Duration::from_millis(120);
 /// The same when a difference is looked at again.
 const LONG_QUIET: Duration = Duration::from_millis(700);
 
-/// One exchange that came out differently.
+/// One exchange with different results.
 struct Difference {
     exchange: Exchange,
     haproxy: PlayResult,

@@ -15,9 +15,9 @@ use crate::failure::{self, Outcome};
 pub(super) enum Manner {
     /// Answers with this status.
     Status(u16),
-    /// Takes the request and says nothing.
+    /// Reads the request and sends nothing.
     Silent,
-    /// Says what is no HTTP.
+    /// Answers with bytes that are not HTTP.
     Strange,
     /// Closes without an answer.
     Mute,
@@ -133,7 +133,7 @@ impl Agent {
     }
 }
 
-/// A mail server that keeps what it receives.
+/// A mail server that collects the mails it receives.
 pub(super) struct MailServer {
     pub(super) port: u16,
     heard: Shared<Vec<String>>,

@@ -13,7 +13,7 @@ pub(super) struct Seen {
 pub(super) struct HealthDifference {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    /// Takes it out of what a side has seen.
+    /// Removes the difference from the observations of a side.
     pub(super) level: fn(&mut Seen),
 }
 

@@ -53,7 +53,7 @@ impl HealthTestBed {
         Ok(())
     }
 
-    /// Something that changes whenever anything has happened.
+    /// A value that changes with every event of the run.
     pub(super) fn pulse(&self) -> Outcome<(usize, usize, Vec<String>)> {
         let states = seen::states(&self.program.ask("show servers state")?);
         let states = states.iter().map(|row| seen::at_rest(row)).collect();

@@ -90,7 +90,7 @@ fn train(root: &Path, library: Library, seconds: u32) -> Outcome<PathBuf> {
     build.publish()
 }
 
-/// Where things are, and with what they are built.
+/// The directories of the build and its options.
 struct Build<'a> {
     root: &'a Path,
     library: Library,
@@ -180,7 +180,7 @@ fn host(about: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    //! Reading what the compiler says.
+    //! Tests of reading the compiler's output.
     use super::*;
 
     #[test]

@@ -74,7 +74,7 @@ fn version(text: &str) -> [u32; 4] {
 
 #[cfg(test)]
 mod tests {
-    //! Each tag, met and not met.
+    //! Tests of each tag, met and not met.
     use super::*;
 
     fn facts() -> Facts {

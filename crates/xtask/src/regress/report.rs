@@ -34,7 +34,7 @@ impl Report {
         self.results.push((test.to_owned(), outcome, reason));
     }
 
-    /// Prints what would run and what would not.
+    /// Prints the tests that would run and those that would not.
     pub(crate) fn print_selection(&self, chosen: &[String]) {
         for test in chosen {
             println!("run      {test}");

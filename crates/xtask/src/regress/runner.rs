@@ -146,7 +146,7 @@ fn batch(
 
 #[cfg(test)]
 mod tests {
-    //! Reading what varnishtest prints.
+    //! Tests of reading the output of varnishtest.
     use super::*;
 
     #[test]

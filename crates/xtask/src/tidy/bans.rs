@@ -23,7 +23,7 @@ struct Ban {
     code: &'static str,
     scope: Scope,
     instead: &'static str,
-    /// Files that are the one place for it.
+    /// Files to which the ban does not apply.
     except: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! The list of tolerated exceptions to the rules. It may only shrink.
+//! The list of tolerated exceptions to the rules. The list may only shrink.
 
 /// Where the list lives.
 pub(crate) const PATH: &str = "crates/xtask/tidy.list";

@@ -1,4 +1,5 @@
-//! Every Rust file begins with a sentence on what it holds. The rule does not judge what it says.
+//! Every Rust file begins with a sentence on what it holds. The rule does not check whether the
+//! sentence is true.
 
 use super::tree::Tree;
 use super::{Finding, Rule, finding};

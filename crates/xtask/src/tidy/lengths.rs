@@ -1,4 +1,4 @@
-//! Limits on the length of files and functions. Those that exceed them are listed and may only shrink.
+//! Limits on the length of files and functions. Longer ones are listed and may only shrink.
 
 use super::exceptions::{self, Entry};
 use super::scan;

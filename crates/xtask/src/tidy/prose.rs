@@ -1,4 +1,4 @@
-//! Comments that begin like a riddle ("Who ...", "What ...", "Never ...") are few in each crate.
+//! Few comments of each crate begin with "Who", "What", "Nobody" or "Never".
 //!
 //! A comment has a noun as its subject. A crate with more than 2 % of such lines has an entry
 //! `prose NAME LINES` in the list of exceptions.

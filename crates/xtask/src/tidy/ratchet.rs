@@ -60,7 +60,7 @@ impl Ratchet {
     }
 }
 
-/// Lowers the entries whose counts have shrunk, and removes those that are not needed any more.
+/// Lowers the entries whose counts have shrunk, and removes needless ones.
 pub(super) fn lower(tree: &Tree, root: &Path) -> Outcome {
     let text = tree.file(exceptions::PATH).map_or("", |file| &file.text);
     let path = root.join(exceptions::PATH);

@@ -1,4 +1,4 @@
-//! No foreign async runtime or event loop in the product. Tests may use what they like.
+//! No foreign async runtime or event loop in the product. Tests may use any crate.
 
 use super::tree::Tree;
 use super::{Finding, Rule, finding};

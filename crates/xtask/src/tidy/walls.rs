@@ -1,4 +1,5 @@
-//! Which crate may depend on which, and what nothing may reach. Reads manifests only.
+//! Which crate may depend on which, and the functions that no crate may reach. Reads manifests
+//! only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -349,7 +350,8 @@ const PURE: &[&str] = &[
     "wire",
 ];
 
-/// Crates below and beside the pure ones, and those of the data plane above them.
+/// The other crates of the product: `stdx` to `sched`, which pure crates may use, and the data
+/// plane.
 const RUNNING: &[&str] = &[
     "stdx",
     "sys",

@@ -7,7 +7,7 @@ const RESET: Frame = Frame(RST_STREAM, 0, 1, b"\0\0\0\x08");
 const UPDATE: Frame = Frame(WINDOW_UPDATE, 0, 1, b"\0\0\0\x64");
 const RANK: Frame = Frame(PRIORITY, 0, 1, b"\0\0\0\0\x01");
 
-/// Something on a stream that is over; what it was for has its answer.
+/// A frame on a stream that has ended; the request of that stream has its response.
 const fn late(what: &'static str, says: &'static [Frame]) -> Case {
     case("http2/5.1", what, says, Told::Either(STREAM_CLOSED), Got::Answered)
 }

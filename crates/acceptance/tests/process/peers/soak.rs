@@ -89,7 +89,8 @@ fn known(program: &Running) -> BTreeSet<String> {
     listing.lines().filter_map(key).collect()
 }
 
-/// Requests of one process, by number, that others need not know of: it was killed just after them.
+/// Requests of one process, by number, that other nodes may have missed: the process was killed
+/// just after them.
 type Unsure = (usize, std::ops::Range<u64>);
 
 /// Waits until all processes know what clients have been served for by now, and returns that, with

@@ -37,7 +37,7 @@ impl Client {
         self.stream.write_all(bytes.as_ref())
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending direction.
     pub(crate) fn half_close(&self) {
         self.stream.shutdown(Shutdown::Write).expect("a connected socket");
     }
@@ -45,7 +45,7 @@ impl Client {
     /// Closes with a reset, by leaving bytes unread if there are any.
     pub(crate) fn close(self) {}
 
-    /// Closes with a reset: something has come that is left unread.
+    /// Closes with a reset, because received bytes are unread.
     pub(crate) fn reset(self) {
         assert_eq!(self.stream.peek(&mut [0]).expect("a connected socket"), 1);
     }

@@ -27,7 +27,7 @@ pub(crate) enum Says {
 struct Zone {
     says: Mutex<BTreeMap<String, Says>>,
     asked: Mutex<Vec<String>>,
-    /// Where streams have come from.
+    /// The addresses from which streams were opened.
     peers: Mutex<Vec<SocketAddr>>,
     closing: AtomicBool,
 }
@@ -82,7 +82,7 @@ impl NameServer {
         self.zone.asked.lock().expect("no thread panics with it").clone()
     }
 
-    /// Where its streams have come from so far.
+    /// The addresses from which streams were opened so far.
     pub(crate) fn peers(&self) -> Vec<SocketAddr> {
         self.zone.peers.lock().expect("no thread panics with it").clone()
     }

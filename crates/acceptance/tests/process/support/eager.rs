@@ -21,7 +21,7 @@ impl Wire for Plain {
     }
 }
 
-/// The same, which keeps what is sent.
+/// The same stream, which also records the sent bytes.
 struct Recorded<'a>(&'a mut Plain, Vec<u8>);
 
 impl Wire for Recorded<'_> {
@@ -78,7 +78,7 @@ impl Eager {
     /// Ends its side in the middle of a handshake, and waits for the other's end.
     pub(crate) fn leave(&mut self) {
         self.wire.0.shutdown(Shutdown::Write).expect("a connected socket");
-        // It may be reset: not all that it has sent is read.
+        // The connection may be reset, because not all sent bytes are read.
         let _ = self.wire.0.read_to_end(&mut Vec::new());
     }
 
@@ -91,7 +91,7 @@ impl Eager {
         self.channel.write(&mut self.wire, request.as_bytes()).expect("an open connection");
     }
 
-    /// Says it before the handshake. `false`: that is not allowed.
+    /// Sends a request as early data. `false`: that is not allowed.
     pub(crate) fn ask_early(&mut self, target: &str) -> bool {
         self.say_early(&format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n"))
     }

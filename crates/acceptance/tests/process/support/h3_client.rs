@@ -30,7 +30,7 @@ pub(crate) struct H3Client {
     own: HashMap<StreamId, Vec<u8>>,
 }
 
-/// Turns a datagram into those that are sent for it.
+/// Maps a datagram to the datagrams that are sent in its place.
 pub(crate) type Mangle = fn(&[u8]) -> Vec<Vec<u8>>;
 
 /// Options of a client.
@@ -129,7 +129,7 @@ impl H3Client {
         self.send(Dir::Uni, &hello);
     }
 
-    /// Sends what there is to send, and receives nothing.
+    /// Sends the pending packets, and receives nothing.
     pub(crate) fn knock(&mut self) {
         let mut out = Vec::new();
         while let Some(transmit) = self.conn.poll_transmit(now(), 1, &mut out) {
@@ -239,7 +239,8 @@ impl H3Client {
         self.answer(id)
     }
 
-    /// Writes what the windows allow; a stream that the server has stopped takes everything.
+    /// Writes what the windows allow; a stream that the server has stopped accepts and drops all
+    /// bytes.
     fn write(&mut self, id: StreamId, bytes: &[u8]) -> usize {
         match self.conn.send_stream(id).write(bytes) {
             Ok(count) => count,
@@ -321,7 +322,7 @@ impl H3Client {
         got.into_iter().map(|(bytes, _)| bytes).collect()
     }
 
-    /// Reads what has come on a stream; `true`: it has ended.
+    /// Reads the bytes that have arrived on a stream; `true`: it has ended.
     fn read(&mut self, id: StreamId, bytes: &mut Vec<u8>) -> bool {
         let mut stream = self.conn.recv_stream(id);
         let Ok(mut chunks) = stream.read(true) else { return false };

@@ -18,7 +18,7 @@ impl LogReceiver {
         self.0.local_addr().expect("a bound socket")
     }
 
-    /// The next datagram, as it came.
+    /// The next datagram, unchanged.
     pub(crate) fn datagram(&self) -> String {
         let mut bytes = [0; 65_536];
         let count = self.0.recv(&mut bytes).expect("a log line");

@@ -37,7 +37,7 @@ impl Master {
     /// The same, to the byte.
     pub(crate) fn raw(&self, line: &str) -> String {
         let path = self.path("master");
-        // A master that executes itself anew drops connections that it has not read from.
+        // A master that executes itself again drops connections from which it has not read.
         let mut stream = eventually("the master's socket", || {
             let mut stream = UnixStream::connect(&path).ok()?;
             stream.write_all(format!("{line}\n").as_bytes()).is_ok().then_some(stream)

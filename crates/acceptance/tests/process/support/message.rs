@@ -8,11 +8,11 @@ pub(crate) struct Message {
     pub(crate) raw: Vec<u8>,
     /// The first line, without its end.
     pub(crate) start: String,
-    /// Names and values as they came.
+    /// Names and values as received.
     pub(crate) headers: Vec<(String, String)>,
     /// The payload, without framing.
     pub(crate) body: Vec<u8>,
-    /// Trailer lines, as they came.
+    /// Trailer lines as received.
     pub(crate) trailers: Vec<String>,
 }
 

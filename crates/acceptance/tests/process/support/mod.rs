@@ -39,7 +39,7 @@ use std::time::Duration;
 /// How long an expected event may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A moment, for measuring how long something took.
+/// A moment, to measure a duration from.
 pub(crate) struct Moment(u64);
 
 impl Moment {
@@ -52,7 +52,7 @@ impl Moment {
     }
 }
 
-/// Looks again and again until something holds.
+/// Polls until the condition holds.
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Moment::now();
     loop {

@@ -148,7 +148,7 @@ impl Talker {
         self.hear()
     }
 
-    /// Takes an answer to its end, or as far as it comes.
+    /// Reads a response to its end, or to the end of the connection.
     pub(crate) fn hear(&mut self) -> Heard {
         let (mut heard, mut head) = (Heard::default(), Head::default());
         loop {

@@ -57,7 +57,7 @@ const SHOWN: &[Field] = &[
     Field::Addr,
 ];
 
-/// How far the figures have come.
+/// The cursor in a list of figures that is sent in pieces.
 pub(super) struct Figures {
     settings: Arc<Settings>,
     page: StatsPage,

@@ -209,7 +209,7 @@ fn position(entries: &VecDeque<Entry>, place: QueuePlace) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The server whose connection slots come free.
+    /// The server whose connection slots are released.
     const S: usize = 7;
     const CALLED: Left = Left { called: Some(S), missed: false };
     const NOTHING: Left = Left { called: None, missed: false };

@@ -60,7 +60,7 @@ impl Location {
         self.moves.load(Relaxed)
     }
 
-    /// Changes the snapshot; tells whether that changed anything.
+    /// Changes the snapshot; returns whether it differs.
     pub fn change(&self, change: impl Fn(&mut AddressSnapshot)) -> bool {
         let changed = |place: &Arc<AddressSnapshot>| {
             let mut next = AddressSnapshot::clone(place);

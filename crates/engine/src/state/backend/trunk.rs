@@ -31,7 +31,7 @@ pub struct Trunk {
     pub(crate) target: Target,
     /// The transport, once the connection is established.
     pub link: OnceCell<Link>,
-    /// The client whose streams it carries.
+    /// The client that owns the streams of a private connection.
     owner: Cell<u64>,
     /// Requests so far.
     requests: Cell<u32>,
@@ -325,7 +325,7 @@ impl Trunks {
     pub fn add(&self, trunk: &Rc<Trunk>) {
         let mut standing = self.standing.borrow_mut();
         let place = standing.entry(place(&trunk.server)).or_default();
-        // It is set here alone, once.
+        // The cell is empty: only this statement sets it.
         let _ = trunk.resting.set(place.resting.clone());
         place.all.push(trunk.clone());
     }

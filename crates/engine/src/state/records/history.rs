@@ -3,7 +3,7 @@ use crate::state::runtime::ProxySection;
 use std::collections::VecDeque;
 use stdx::Mutex;
 
-/// Proxies whose history is kept.
+/// The number of proxies with a history.
 pub const PROXIES: usize = 32;
 
 /// Servers whose times percentiles are computed from; backends beyond have none.

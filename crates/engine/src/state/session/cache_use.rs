@@ -7,7 +7,7 @@ use cache::{Cache, CacheKey, FetchTicket, Hit, Selecting, StoredAnswer, Storing}
 use htx::{Head, Method};
 use std::sync::Arc;
 
-/// A cache, and what a request means to it.
+/// A cache, and the state of a request in it.
 #[derive(Debug)]
 pub struct CachedRequest {
     /// The cache.

@@ -189,14 +189,14 @@ impl Client {
 }
 
 impl Client {
-    /// The client side of a transaction that begins inside the process, for a backend. It is no
-    /// connection, and is not counted as one.
+    /// The client side of a transaction that begins inside the process, for a backend. The client
+    /// is not counted as a connection.
     pub fn internal(worker: &Rc<Worker>, backend: &BackendRef) -> Self {
         Self::inside(worker, backend, Link::internal(&worker.thread))
     }
 
-    /// The client side of a request of the process itself, for a backend. It is no connection, and
-    /// is not counted as one.
+    /// The client side of a request of the process itself, for a backend. The client is not counted
+    /// as a connection.
     pub fn of_call(worker: &Rc<Worker>, backend: &BackendRef, stream: Stream) -> Self {
         let mux = Machine::Stream(stream.half());
         let mut client = Self::inside(worker, backend, Link::Stream(stream));

@@ -83,7 +83,7 @@ impl Deref for ColdStateBox {
 /// Data about a client in its PROXY protocol header.
 #[derive(Debug, Default)]
 pub struct ProxyHeaderData {
-    /// The host name that it asked for.
+    /// The host name in the TLS ClientHello or PROXY header.
     pub authority: Option<Box<[u8]>>,
     /// `unique-id-format`, once computed.
     pub unique_id: Option<Box<[u8]>>,

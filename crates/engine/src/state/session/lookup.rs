@@ -19,7 +19,7 @@ pub struct AddressLookup {
     resolvers: Arc<str>,
     name: Box<str>,
     family: RecordType,
-    /// The variable that gets the address; without one it stays as it is.
+    /// The variable that gets the address; without a result it keeps its value.
     variable: Arc<VarName>,
     ask: Option<Arc<NameQuery>>,
 }

@@ -65,7 +65,7 @@ pub struct QuicLine {
     predecessors: Mutex<Vec<(u8, Handle)>>,
     /// Another process receives the datagrams of new connections.
     has_successor: AtomicBool,
-    /// Where datagrams have gone.
+    /// Counts of datagrams that arrived at another thread or process than their connection's.
     pub strays: StrayCounters,
 }
 

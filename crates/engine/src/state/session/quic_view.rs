@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 pub enum QuicState {
     /// The handshake is under way.
     Handshake,
-    /// It serves requests.
+    /// The connection serves requests.
     Established,
-    /// A side has closed it, and packets may still be under way.
+    /// A side has closed the connection, and packets may still be under way.
     Closing,
 }
 

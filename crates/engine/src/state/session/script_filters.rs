@@ -13,7 +13,7 @@ pub struct AttachedFilter {
     pub object: FilterObject,
     /// Whether it sees the payload of the request, of the response.
     pub data: [Cell<bool>; 2],
-    /// Whether it has been told that the response begins.
+    /// Whether the filter was called for the beginning of the response.
     pub response_begun: Cell<bool>,
 }
 

@@ -128,7 +128,7 @@ pub struct RulePlace {
     pub cursor: Cursor,
 }
 
-/// How far the stages of a message have come.
+/// The position of a message in its list of stages.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Number of the stage in its table.

@@ -24,7 +24,7 @@ pub struct ThreadFigures {
 }
 
 impl ThreadFigures {
-    /// Sets what changes all the time.
+    /// Updates the gauges.
     pub fn set_state(&self, state: [usize; 4]) {
         for (to, from) in self.state.iter().zip(state) {
             to.store(u32::try_from(from).unwrap_or(u32::MAX), Relaxed);

@@ -69,7 +69,7 @@ impl Hasher for IdHasher {
 #[derive(Debug, Default)]
 pub(super) struct Payloads {
     all: HashMap<FrameId, Payload, BuildHasherDefault<IdHasher>>,
-    /// Those that wait for a connection, and some that have left meanwhile.
+    /// Payloads that wait for a connection, and some whose requests have ended meanwhile.
     queue: VecDeque<(FrameId, Vec<u8>)>,
     /// How many of the queue wait.
     queued: usize,

@@ -8,7 +8,7 @@ pub fn load_provider(_: &str) -> Result<(), String> {
     Err("AWS-LC has no providers".to_owned())
 }
 
-/// Says where those are looked for that are loaded from now on. `false`: nowhere.
+/// Sets the directory from which later providers are loaded. `false`: nowhere.
 pub fn set_provider_path(_: &str) -> bool {
     false
 }

@@ -75,7 +75,7 @@ const ALL_SUITES: &CStr =
 
 /// Whether the processor has instructions for AES.
 fn has_quick_aes() -> bool {
-    // SAFETY: asks the processor, and nothing else.
+    // SAFETY: the call only reads the processor's features.
     unsafe { openssl_sys::EVP_has_aes_hardware() == 1 }
 }
 
@@ -110,9 +110,9 @@ fn best_suite(offered: &[u8], ours: Option<&str>) -> Option<&'static CStr> {
     common.min_by_key(|(place, _)| *place).map(|(_, name)| name)
 }
 
-/// Gives a session the ciphers of the context that was chosen for it. Otherwise it would keep those
-/// of its first context, of which [`set_usual_suite`] has left one. To be called while the client's
-/// first message is looked at.
+/// Gives a session the ciphers of the context that was chosen for it. Otherwise the session keeps
+/// the ciphers of its first context, of which [`set_usual_suite`] has left one. To be called while
+/// the client's first message is looked at.
 ///
 /// # Errors
 /// A list is not understood.

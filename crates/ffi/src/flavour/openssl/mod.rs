@@ -15,7 +15,7 @@ pub(crate) use quic::QuicSession;
 pub const LACKS: &[&str] = &[];
 /// Features that the library lacks as well, but without which a configuration works.
 pub const NEEDS_NOT: &[&str] = &[];
-/// The version of OpenSSL that it stands for.
+/// The version of OpenSSL whose interface the library offers.
 pub fn api_version() -> &'static str {
     openssl::version::version().split(' ').nth(1).unwrap_or_default()
 }

@@ -11,7 +11,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 /// The library's words.
 pub fn load_provider(name: &str) -> Result<(), String> {
     let loaded = Provider::load(None, name);
-    // Dropping them would unload them.
+    // Dropping the providers would unload them.
     let _ = Provider::load(None, "default").map(std::mem::forget);
     loaded.map(std::mem::forget).map_err(|error| {
         let first = error.errors().iter().find_map(|it| it.data().or_else(|| it.reason()));
@@ -19,7 +19,7 @@ pub fn load_provider(name: &str) -> Result<(), String> {
     })
 }
 
-/// Says where those are looked for that are loaded from now on. `false`: it cannot be a path.
+/// Sets the directory from which later providers are loaded. `false`: it cannot be a path.
 pub fn set_provider_path(path: &str) -> bool {
     Provider::set_default_search_path(None, path).is_ok()
 }

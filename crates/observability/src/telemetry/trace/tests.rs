@@ -1,4 +1,4 @@
-//! Traces: what starts, pauses, stops and narrows one.
+//! Tests of traces: events that start, pause, stop and filter them.
 
 use engine::state::records::trace::Traces;
 use engine::state::records::trace::place::TracePlace;

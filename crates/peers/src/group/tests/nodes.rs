@@ -112,7 +112,7 @@ fn open_connections_of_all_nodes_are_added_up() {
         let now = world.now;
         held[2].drain(..2).for_each(|tracker| tracker.release(now));
         world.run(2_000);
-        // A node that leaves takes its connections with it.
+        // When a node leaves, its connections no longer count.
         world.kill(4);
         world.run(20_000);
         world.start("e", &FIVE, false);
@@ -162,7 +162,7 @@ fn sums_converge_while_connections_are_lost_and_processes_start_again() {
                 world.lose_any();
             }
             if round % 20 == 19 {
-                // Others know what the process has counted before it ends.
+                // Other nodes get the last counts of a process before it ends.
                 world.run(20_000);
                 let at = world.random.below(5) as usize;
                 world.kill(running[at]);
@@ -190,7 +190,7 @@ fn a_peer_gets_its_part_of_the_keys() {
     let a = world.start("a", &names, false);
     world.shards = Shards::default();
     (0..100).for_each(|key| world.count(a, key));
-    // Each of the others knows the first one alone.
+    // Each of the other nodes knows only the first one.
     let others = names[1..].iter().map(|name| world.start(name, &["a", name], false));
     let others: Vec<usize> = others.collect();
     world.run(20_000);

@@ -190,7 +190,7 @@ impl World {
         end.unused.drain(..used);
     }
 
-    /// Does what a process asks for.
+    /// Runs an action that a process asks for.
     fn act(&mut self, at: usize) {
         if !self.processes[at].is_running {
             return;

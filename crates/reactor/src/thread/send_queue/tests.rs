@@ -10,7 +10,7 @@ fn turn(thread: &Rc<Thread>) {
     thread.turn(Some(Duration::ZERO)).unwrap();
 }
 
-/// Runs one task in one turn.
+/// Runs a task for one turn.
 fn run(thread: &Rc<Thread>, class: Class, task: impl Future<Output = ()> + 'static) {
     thread.scheduler().spawn(class, task);
     turn(thread);

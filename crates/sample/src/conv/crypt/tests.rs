@@ -6,7 +6,7 @@ use crate::value::Value;
 /// Signed by `secret`.
 const TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibiI6N30.61BTzBJgighVBUnVzHmAvCOGjjZ8BkTdid7Uf1MYL1A";
 
-/// Expressions and what they come to.
+/// Expressions and their expected results.
 #[rustfmt::skip]
 pub(crate) const CASES: &[(&str, &str)] = &[
     ("bin(00),aes_gcm_dec(128,txn.none,AAAA,AAAA)", "undefined"),

@@ -1,4 +1,4 @@
-//! Every fetch about TLS asks what its name says.
+//! Every fetch about TLS returns the value that its name announces.
 
 use crate::testing::World;
 

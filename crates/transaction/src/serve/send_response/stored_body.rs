@@ -39,7 +39,7 @@ pub(crate) fn put_short(tx: &mut Transaction, hit: &Hit) -> Result<bool, Failure
     Ok(true)
 }
 
-/// Whether the body goes out as it lies in the blocks.
+/// Whether the body is sent directly from the blocks of the cache.
 fn is_bare(tx: &Transaction, hit: &Hit) -> bool {
     tx.space.down.filters.is_none() && tx.client.mux.is_h1() && !hit.is_chunked()
 }
@@ -56,7 +56,7 @@ fn announce(tx: &mut Transaction, hit: &Hit) -> Result<(), Failure> {
 /// Sends the body behind the head that is encoded.
 ///
 /// # Errors
-/// The client went away or took too long.
+/// The client left or timed out.
 pub(crate) async fn send(tx: &mut Transaction, mut hit: Box<Hit>) -> Result<(), Failure> {
     match is_bare(tx, &hit) {
         true => send_blocks(tx, &mut hit).await?,

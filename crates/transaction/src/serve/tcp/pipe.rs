@@ -234,7 +234,7 @@ impl Pipe {
         Ok(true)
     }
 
-    /// Shows the filters what has come, once what they have let pass before is sent.
+    /// Passes new payload to the filters, once the payload that they allowed before is sent.
     fn filter(&mut self) -> Result<(), Fault> {
         let ends = self.ended && !self.has_passed_end;
         let idle = self.allowed == 0 && self.replaced.is_empty();
@@ -257,7 +257,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Whether what comes next goes through a pipe of the system. Takes one.
+    /// Whether the next payload goes through a pipe of the system. Takes one.
     fn splices(&mut self, worker: &Worker, from: &Link, to: &Link) -> bool {
         let wanted = match self.splicing {
             Splicing::Never => return false,

@@ -133,11 +133,11 @@ pub(super) fn without(text: &[u8], name: &[u8]) -> Option<Vec<u8>> {
 /// A change of a cookie that a server sets.
 #[derive(Clone, Copy)]
 pub(super) enum Edit<'a> {
-    /// It is left out.
+    /// The cookie is removed.
     Drop,
-    /// It gets another value.
+    /// The cookie gets another value.
     Value(&'a [u8]),
-    /// Another value comes before it.
+    /// Another value is put before the server's value.
     Prefix(&'a [u8]),
 }
 

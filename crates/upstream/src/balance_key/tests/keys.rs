@@ -55,7 +55,7 @@ pub(crate) struct Request {
     pub(crate) host: String,
     /// The field `k`.
     pub(crate) k: String,
-    /// Where it comes from.
+    /// The address of the client.
     pub(crate) source: std::net::IpAddr,
 }
 

@@ -93,7 +93,7 @@ impl Opener {
         Ok(QuicSockets { sockets, identity, own: Handle(own), predecessors })
     }
 
-    /// Takes the links of an address from what was handed over. Those to processes that have ended
+    /// Takes the links of an address from what was handed over. Links to processes that have ended
     /// are closed.
     fn take_links(&mut self, name: &str) -> Vec<Link> {
         let names: Vec<String> =

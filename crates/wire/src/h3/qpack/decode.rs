@@ -9,9 +9,10 @@ use crate::h2::hpack::{ENTRY_OVERHEAD, huffman};
 /// Why a field section cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SectionError {
-    /// It is invalid: the connection ends with QPACK_DECOMPRESSION_FAILED.
+    /// The section is invalid: the connection ends with QPACK_DECOMPRESSION_FAILED.
     Broken,
-    /// It refers to entries that have not arrived. The section is decoded again when they have.
+    /// The section refers to entries that have not arrived. The section is decoded again when they
+    /// have.
     Blocked,
     /// Its decoded size exceeds the limit.
     TooLarge,
@@ -223,7 +224,7 @@ impl QpackDecoder {
     /// Decodes the prefix of a section (RFC 9204 section 4.5.1).
     ///
     /// # Errors
-    /// It is invalid.
+    /// The prefix is invalid.
     pub fn prefix(&self, section: &[u8]) -> Result<SectionPrefix, SectionError> {
         let mut at = 0;
         let encoded = whole(integer::decode(section, &mut at, 8)?)?;

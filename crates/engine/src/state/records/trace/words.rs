@@ -313,7 +313,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// All of them, with their names and what they mean.
+    /// All events, with their names and descriptions.
     #[rustfmt::skip]
     pub const ALL: [(Self, &'static str, &'static str); 6] = [
         (Self::Error, "error", "report errors"),
@@ -344,7 +344,7 @@ pub enum Verbosity {
 }
 
 impl Verbosity {
-    /// All of them, with their names and what they mean.
+    /// All levels, with their names and descriptions.
     #[rustfmt::skip]
     pub const ALL: [(Self, &'static str, &'static str); 6] = [
         (Self::Quiet, "quiet", "only report basic information with no decoding"),

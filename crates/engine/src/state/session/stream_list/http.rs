@@ -9,13 +9,13 @@ pub enum MessageState {
     /// No byte of a response has arrived.
     #[default]
     Before,
-    /// A request whose head is there, and that does not go to a server so far.
+    /// A request whose head has arrived, and which goes to no server yet.
     Body,
-    /// Its body is passed on.
+    /// The body is forwarded.
     Data,
-    /// It is complete.
+    /// The message is complete.
     Done,
-    /// It is bytes without an end of their own.
+    /// A tunnel: bytes without an end of their own.
     Tunnel,
 }
 
