@@ -17,7 +17,7 @@ use std::io;
 pub trait Supervisor {
     /// All processes, the master first.
     fn processes(&self) -> Vec<Process>;
-    /// Reloads that have failed since the last one that has not.
+    /// Failed reloads since the last successful one.
     fn failed_reloads(&self) -> u32;
     /// Its version.
     fn version(&self) -> &str;

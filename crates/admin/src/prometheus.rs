@@ -53,7 +53,7 @@ impl Report {
         Self { settings, query, stage: ExportStage::Process }
     }
 
-    /// Appends the next piece, or gathers for it; `false`: it was the last one.
+    /// Appends the next piece, or gathers for it; Returns `false` with the last piece.
     fn next(&mut self, worker: &Worker, out: &mut String) -> bool {
         let Self { settings, query, stage } = self;
         let following = match stage {

@@ -463,7 +463,7 @@ fn servers(
     }
 }
 
-/// All rows that a filter wants.
+/// All rows that a filter selects.
 pub fn rows(shared: &Shared, clock: Clock, filter: &Filter) -> Vec<Row> {
     let mut walk = Walk::default();
     std::iter::from_fn(|| walk.step(shared, clock, filter)).flatten().collect()

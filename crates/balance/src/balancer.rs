@@ -373,7 +373,7 @@ impl Balancer {
         }
     }
 
-    /// Does what was decided while `record` was held.
+    /// Carries out a decision that was made under the lock of `record`.
     pub(crate) fn apply(
         &self,
         server: &Server,

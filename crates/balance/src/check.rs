@@ -52,7 +52,7 @@ pub enum CheckStatus {
     L7Ok = 15,
     /// Layer 7 passed on a condition: 404 with `disable-on-404`.
     L7OkConditional = 16,
-    /// Layer 7 answered that it does not work.
+    /// Layer 7 answered with a failure.
     L7Status = 17,
     /// An external program failed.
     ProcessError = 18,
@@ -168,7 +168,7 @@ impl CheckResult {
         self
     }
 
-    /// How long it took, in milliseconds; traffic that was observed takes no time of its own.
+    /// The duration in milliseconds; observed traffic has none.
     pub fn took_ms(&self) -> Option<u64> {
         (self.status != CheckStatus::HealthAnalysis).then_some(self.duration_ms)
     }

@@ -40,8 +40,8 @@ impl Latency {
         self.written_ns.store(now_ns, Relaxed);
     }
 
-    /// The expected cost of one more request beside `load` others: the decayed mean latency, times
-    /// all of them including itself.
+    /// The expected cost of one more request beside `load` others: the decayed mean latency times
+    /// the number of requests including the new one.
     pub(crate) fn cost(&self, load: u64, now_ns: u64) -> f64 {
         let mean = f64::from_bits(self.mean.load(Relaxed)) * self.kept(now_ns);
         match load {

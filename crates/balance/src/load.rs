@@ -2,8 +2,8 @@
 //!
 //! Protocol: `word` holds served (low half) and pending (high half) requests, so that turning a
 //! reservation into a served request is one addition that leaves their sum, the load, unchanged.
-//! Writes per request: reserve 1, commit 1, release 1, all on this one line, where the load index
-//! keeps what it knows of the server too.
+//! Writes per request: reserve 1, commit 1, release 1, all to this line, which also holds the
+//! server's data of the load index.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
@@ -22,7 +22,8 @@ pub struct Load {
     /// The key under which the load index holds this server, or [`OUT`]; written under the index's
     /// lock only.
     pub(crate) indexed: AtomicU64,
-    /// When the server came to its load, for [`super::index::few`]: a higher turn came later.
+    /// The order in which servers came to their loads, for [`super::index::few`]: a higher turn
+    /// came later.
     pub(crate) turn: AtomicU64,
     /// Effective weight in units of 1/16 of a user weight.
     weight: AtomicU32,

@@ -313,7 +313,7 @@ impl Server {
         op == OpState::Stopping || admin.in_drain()
     }
 
-    /// The state in which it comes up: throttled if it has a slow start.
+    /// The state of the server after it comes up: throttled if it has a slow start.
     pub(crate) fn up_state(&self) -> OpState {
         if self.settings.slowstart_ms > 0 { OpState::Starting } else { OpState::Running }
     }

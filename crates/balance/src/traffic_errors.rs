@@ -40,7 +40,7 @@ pub struct Watch {
     pub then: OnError,
 }
 
-/// One thing that traffic has shown.
+/// One observation of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// A connection is established.
@@ -87,7 +87,7 @@ impl Sign {
 pub(crate) struct Seen {
     /// Errors in a row.
     pub(crate) errors: AtomicU32,
-    /// How often there were too many.
+    /// How often the limit was reached.
     pub(crate) triggered: AtomicU64,
 }
 

@@ -215,7 +215,7 @@ const FUNCTIONS: [(&str, Key); 4] = [
     ("wt6 avalanche", |number| hash::avalanche(hash::wt6(path(number).as_bytes()))),
 ];
 
-/// `first` has no shares: each server is full before the next one gets anything.
+/// The shares of `first` are not fixed: each server is full before the next one gets a request.
 #[test]
 fn the_first_server_with_room_takes_all() {
     let limit = 100;

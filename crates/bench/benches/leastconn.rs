@@ -24,7 +24,7 @@ fn balancer(order: LoadOrder, servers: u32) -> Balancer {
     Balancer::with_order(Algorithm::LeastConn, order, false, settings, 0)
 }
 
-/// Issues one thread's requests until it is stopped; returns how many it began.
+/// Issues one thread's requests until it is stopped; returns their number.
 fn requests(balancer: &Balancer, seed: u64, stop: &AtomicBool) -> u64 {
     let random = Prng::new(seed);
     let pick = || {

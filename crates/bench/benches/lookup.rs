@@ -1,6 +1,6 @@
 //! `cargo xtask bench lookup`: finding a thread's next item in an ordered queue of 64 threads.
 //!
-//! Compared with the same queue without unions, whose search skips items of other threads one by
+//! The baseline is the same queue without unions, whose search skips items of other threads one by
 //! one. In `mixed` each item belongs to a random thread; in `runs` each thread has its items in
 //! rows of 2,000, as when one connection wakes all its streams at once.
 

@@ -10,7 +10,7 @@ use htx::{Head, HeaderId};
 pub struct Validators<'a> {
     /// Its entity tag, as sent.
     pub etag: Option<&'a [u8]>,
-    /// When it was last modified, else its date, else its arrival: seconds since the epoch.
+    /// `Last-Modified`, else `Date`, else the time of arrival: seconds since the epoch.
     pub modified: i64,
 }
 

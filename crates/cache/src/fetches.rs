@@ -139,7 +139,7 @@ impl FetchTicket {
 
 impl Drop for FetchTicket {
     fn drop(&mut self) {
-        // After `stored` there is no such fetch any more.
+        // After `stored` the fetch is over.
         self.end(FetchOutcome::NotStored);
     }
 }

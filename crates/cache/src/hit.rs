@@ -122,7 +122,7 @@ impl Hit {
         self.record.trailer_len > 0
     }
 
-    /// Serves only this part of the content, as far as there is one. Its length is known, so it is
+    /// Serves only this range of the content, as far as it exists. Its length is known, so it is
     /// not sent in chunks.
     pub fn select(&mut self, part: Range<u64>) {
         let len = self.content_len();

@@ -22,7 +22,7 @@ const LEAST_PER_SHARD: u32 = 1024;
 /// Most shards of a cache.
 const MAX_SHARDS: usize = 256;
 
-/// Times that one search for room asks a shard whose oldest objects are being served.
+/// Times that one search for room may fail in a shard whose oldest objects are being served.
 const MAX_REFUSALS: u8 = 8;
 
 /// Most fetches of a cache that requests can wait for; further ones are fetched by each request.

@@ -170,7 +170,7 @@ impl Storing {
         &self.cache
     }
 
-    /// Takes over how a stored response was sent, whose content follows.
+    /// Copies the framing of a stored response, whose content follows.
     pub fn frame_as(&mut self, stored: &Hit) {
         self.record.is_chunked = stored.is_chunked();
     }
@@ -180,7 +180,7 @@ impl Storing {
         self.record.body_len as usize
     }
 
-    /// Whether there is no content so far.
+    /// Whether the object has no content yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

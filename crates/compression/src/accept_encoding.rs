@@ -13,8 +13,8 @@ pub const MAX_ALGORITHMS: usize = 16;
 
 /// The choice so far. Feed it with every value of `Accept-Encoding` of a request.
 ///
-/// The highest quality wins. Among equal ones HAProxy takes the one that the client names first. A
-/// list with `br` or `zstd`, which HAProxy does not have, is in order of preference instead:
+/// The highest quality wins. Among equal encodings HAProxy chooses the first in the client's list.
+/// A list with `br` or `zstd`, which HAProxy does not have, is in order of preference instead:
 /// clients name `gzip` first. A token that two algorithms share means the last of them, and `*`
 /// means the last algorithm that the client does not name.
 #[derive(Clone)]

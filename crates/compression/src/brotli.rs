@@ -9,7 +9,7 @@ use brotli::enc::encode::{
 use brotli::enc::{BrotliAlloc, StandardAlloc};
 use brotli::{Allocator, SliceWrapper};
 
-/// Most bytes that a stream allocates, whatever its level.
+/// The memory limit of a stream, at any level.
 pub(crate) const MOST_MEMORY: usize = 3 * 1024 * 1024;
 
 /// Logarithm of the window. Below 17 the crate takes a hash table of 32 MiB at most qualities.

@@ -117,7 +117,7 @@ impl<'a> ResponseFacts<'a> {
 
     /// Reads a field; fields without a meaning for compression are ignored.
     pub fn field(&mut self, name: &[u8], value: &'a [u8]) {
-        // Told apart by length first: most fields are none of these.
+        // The length is compared first: it excludes most fields.
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"etag") => self.etag = self.etag.and(value),
             12 if name.eq_ignore_ascii_case(b"content-type") => {

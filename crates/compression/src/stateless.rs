@@ -37,7 +37,7 @@ pub struct Stateless {
     /// Output that waits for room.
     waiting: Waiting,
     stage: Stage,
-    /// The output so far does not decode to all of the input so far.
+    /// The output so far decodes to less than the input so far.
     dirty: bool,
     /// The level is 0: no attempt to compress.
     stores: bool,
@@ -148,7 +148,7 @@ impl Stateless {
         count
     }
 
-    /// Ends what the caller wants ended, once all input is encoded.
+    /// Carries out the caller's flush, once all input is encoded.
     fn end(&mut self, flush: Flush, sink: &mut Sink<'_>) {
         match flush {
             Flush::None => {}

@@ -22,7 +22,7 @@ impl Waiting {
         self.from == self.to
     }
 
-    /// Adds at most [`ROOM`] bytes, less those that wait already.
+    /// Adds bytes up to [`ROOM`], including those in the queue.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         let to = usize::from(self.to) + bytes.len();
         self.bytes[usize::from(self.to)..to].copy_from_slice(bytes);

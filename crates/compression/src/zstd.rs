@@ -5,7 +5,7 @@ use crate::tuning::Tuning;
 use zstd_safe::zstd_sys::ZSTD_EndDirective;
 use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer};
 
-/// Most bytes that a stream allocates, whatever its level.
+/// The memory limit of a stream, at any level.
 pub(crate) const MOST_MEMORY: usize = 1_200 * 1024;
 
 /// Logarithm of the window.

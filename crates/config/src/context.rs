@@ -133,7 +133,7 @@ pub(crate) struct Cx<'a> {
     /// `unix-bind` of the lines so far: access and prefix.
     pub(crate) unix_presets: (UnixAccess, Option<Arc<str>>),
     pub(crate) default_path: DefaultPath,
-    /// Pattern files and maps read so far: one file is one dictionary.
+    /// Pattern files and maps read so far, one dictionary per file.
     pub(crate) patterns: PatternFiles,
     /// Stick tables named so far.
     pub(crate) tables: TableNames,
@@ -147,7 +147,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) mentions: Vec<Mentioned>,
     /// Bytes of each file of an error reply, and what to say if they are too many.
     pub(crate) error_files: Vec<(usize, Diagnostic)>,
-    /// Where lines are noted that count, if anybody wants to know.
+    /// The list of significant lines, if it is wanted.
     pub(crate) listing: Option<Listing>,
     /// Words of the current line with text behind a port, and the warnings about them.
     pub(crate) odd_ports: RefCell<Vec<(String, String)>>,
@@ -205,9 +205,9 @@ impl<'a> Cx<'a> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// The address that a word means: `$NAME` and `${NAME}` stand for variables there even outside
-    /// quotes, as they did before quotes existed (section 2.3). Unset ones are empty. Text behind
-    /// the digits of a port is removed.
+    /// The address of a word: `$NAME` and `${NAME}` are expanded there even outside quotes, as
+    /// before quotes existed (section 2.3). Unset ones are empty. Text behind the digits of a port
+    /// is removed.
     pub(crate) fn address<'w>(&self, word: &'w str) -> Cow<'w, str> {
         self.sound(self.expanded(word))
     }
@@ -225,7 +225,7 @@ impl<'a> Cx<'a> {
         address
     }
 
-    /// The address that a word means, and what may follow its port.
+    /// The word with its variables expanded, including the text behind the port.
     pub(crate) fn expanded<'w>(&self, word: &'w str) -> Cow<'w, str> {
         if !word.contains('$') {
             return Cow::Borrowed(word);
@@ -261,7 +261,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Functions that scripts have registered so far.
+    /// Functions that scripts have registered.
     pub(crate) fn script_names(&self) -> Option<&dyn ScriptNames> {
         self.scripts.map(|scripts| scripts as &dyn ScriptNames)
     }

@@ -39,7 +39,7 @@ impl std::fmt::Display for Place {
 /// One message about the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity of the fault.
     pub severity: Severity,
     /// File and line, if it concerns a line.
     pub place: Option<Place>,
@@ -53,7 +53,7 @@ pub struct Diagnostic {
     pub suggestion: Option<String>,
     /// The area that is missing, when something is not implemented yet.
     pub area: Option<&'static str>,
-    /// The source line, when there is one.
+    /// The source line, if there is one.
     pub source: Option<String>,
 }
 

@@ -121,7 +121,7 @@ pub(crate) struct DraftProxy {
     pub(crate) rules: Rules,
     /// `stick-table`.
     pub(crate) stick_table: Option<At<table::Settings>>,
-    /// The `defaults` section that it took its settings from.
+    /// The `defaults` section with its initial settings.
     pub(crate) parent: Option<usize>,
     /// Proxies that took settings from this `defaults` section.
     pub(crate) heirs: DefaultsUsers,
@@ -196,7 +196,7 @@ pub(crate) struct Settings {
 /// Error replies: the section's own replies precede inherited ones.
 #[derive(Clone, Default)]
 pub(crate) struct DraftErrors {
-    /// In order; a later line goes before an earlier one.
+    /// In order; a later line overrides an earlier one.
     pub(crate) lines: Vec<DraftError>,
     pub(crate) inherited: Option<Arc<DraftErrors>>,
 }

@@ -26,7 +26,7 @@ use tls::{NoFiles, SYSTEM_AUTHORITIES};
 /// The words that such a server may have.
 const ACCEPTED: &str = " addr agent-addr agent-check agent-inter agent-port agent-send allow-0rtt alpn backup ca-file check check-alpn check-proto check-send-proxy check-sni check-ssl check-via-socks4 ciphers ciphersuites crl-file crt disabled downinter enabled error-limit fall fastinter force-sslv3 force-tlsv10 force-tlsv11 force-tlsv12 force-tlsv13 id inter maxconn maxqueue minconn no-ssl-reuse no-sslv3 no-tlsv10 no-tlsv11 no-tlsv12 no-tlsv13 no-tls-tickets npn observe on-error on-marked-down on-marked-up pool-low-conn pool-max-conn pool-purge-delay port proto proxy-v2-options rise send-proxy send-proxy-v2 send-proxy-v2-ssl send-proxy-v2-ssl-cn slowstart sni source ssl ssl-max-ver ssl-min-ver tfo tls-tickets track usesrc verify verifyhost weight ws ";
 
-/// Looks nothing up: `init-addr none` holds for such a server.
+/// Resolves no names: such a server behaves as with `init-addr none`.
 struct NoNames;
 
 impl Resolver for NoNames {
@@ -86,7 +86,7 @@ pub enum DynamicServerError {
         backend: String,
         /// The server.
         name: String,
-        /// The text behind the server's name that says what the checks lack.
+        /// The text behind the server's name that names the missing settings of checks.
         wrong: String,
     },
     /// The words define no server.
@@ -114,9 +114,9 @@ impl fmt::Display for DynamicServerError {
 
 impl std::error::Error for DynamicServerError {}
 
-/// The settings of a server from its name, its address and its options; `base` holds those of its
-/// backend's section. A server that is found by a name has no address so far. The server starts in
-/// maintenance unless `enabled` is given.
+/// The settings of a server from its name, its address and its options; `base` holds the options of
+/// its backend's section. A server that is found by a name has no address so far. The server starts
+/// in maintenance unless `enabled` is given.
 ///
 /// # Errors
 /// The words are no such server.

@@ -1,4 +1,5 @@
-//! The summary of a check: what keeps a configuration of HAProxy from starting here, and what it can do without.
+//! The summary of a check: faults that keep a configuration of HAProxy from starting here, and
+//! warnings.
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::later;
 use crate::render;

@@ -25,7 +25,7 @@ pub struct KeywordDoc {
     pub in_backends: bool,
     /// Its effect, in a sentence.
     pub doc: &'static str,
-    /// The first program that has it.
+    /// The first version of the programs that has it.
     pub since: Since,
 }
 
@@ -66,7 +66,7 @@ pub struct SectionDoc {
     pub name: &'static str,
     /// Its content, in a sentence.
     pub doc: &'static str,
-    /// Whether it has keywords of its own, which [`keywords`] lists.
+    /// Whether the section has keywords of its own, which [`keywords`] lists.
     pub has_keywords: bool,
 }
 

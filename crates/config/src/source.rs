@@ -19,7 +19,7 @@ pub struct Source {
     pub(crate) trap: Option<Cow<'static, str>>,
 }
 
-/// Bytes that one configuration file may have.
+/// The size limit of one configuration file.
 pub const MAX_FILE: usize = 256 << 20;
 
 impl Source {

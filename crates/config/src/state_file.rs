@@ -16,7 +16,7 @@ pub(crate) enum Broken {
     Line(usize),
 }
 
-/// The lines about servers, and what is wrong with others.
+/// The lines about servers, and the faults of other lines.
 pub(crate) fn lines(text: &str) -> (Vec<StateLine<'_>>, Vec<Broken>) {
     let mut all = text.lines();
     if all.next() != Some("1") {

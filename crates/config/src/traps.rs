@@ -38,7 +38,7 @@ pub(crate) fn of_file(bytes: Vec<u8>) -> (Option<Cow<'static, str>>, Vec<u8>) {
     (None, bytes)
 }
 
-/// Characters that look like others, with the name and what to write instead.
+/// Characters that resemble others, with their name and the replacement.
 const LOOKALIKES: &[(char, &str, &str)] = &[
     ('\u{a0}', "no-break space", "a space"),
     ('\u{200b}', "zero-width space", "nothing"),

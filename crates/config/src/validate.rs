@@ -80,7 +80,8 @@ pub(crate) fn proxies(
     (proxies, hidden)
 }
 
-/// Stick tables, and what looks up names in all sections. The tables are in order of declaration.
+/// Stick tables, and keywords that refer to names of other sections. The tables are in order of
+/// declaration.
 pub(crate) fn references(
     draft: &mut Draft,
     proxies: &mut [Proxy],

@@ -15,7 +15,7 @@ pub trait Wire {
     /// Receives bytes; 0 at the end.
     ///
     /// # Errors
-    /// `WouldBlock` when there is nothing now.
+    /// `WouldBlock` if no bytes are available.
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Sends what fits.
@@ -35,8 +35,8 @@ unsafe impl Send for Lent {}
 impl Lent {
     fn wire(&mut self) -> io::Result<&mut dyn Wire> {
         let mut wire = self.0.ok_or(io::ErrorKind::NotConnected)?;
-        // SAFETY: `Channel::lend` put the pointer there from an exclusive borrow that lasts until
-        // after it has taken it away again, and no other code uses that borrow meanwhile.
+        // SAFETY: `Channel::lend` made the pointer from an exclusive borrow and takes it away
+        // before the borrow ends; no other code uses the borrow meanwhile.
         Ok(unsafe { wire.as_mut() })
     }
 }
@@ -167,8 +167,8 @@ impl Channel {
         self.lend(wire, SslStream::shutdown)
     }
 
-    /// The session may be resumed although its connection ends without a word: without this, the
-    /// library takes that for an attack.
+    /// Lets the session be resumed although its connection ends without `close_notify`: without
+    /// this call, the library treats that as an attack.
     pub fn absolve(&mut self) {
         self.0.set_shutdown(ShutdownState::SENT | ShutdownState::RECEIVED);
     }

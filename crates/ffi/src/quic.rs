@@ -55,8 +55,7 @@ pub struct HandshakeOutput {
 #[derive(Default)]
 pub(crate) struct Exchange {
     pub(crate) output: HandshakeOutput,
-    /// Received bytes. A chunk stays in place from the time that the library sees it until it
-    /// releases it.
+    /// Received bytes. A chunk keeps its address until the library releases it.
     pub(crate) input: VecDeque<Box<[u8]>>,
     /// The level of messages to send.
     pub(crate) level: Option<Level>,
@@ -102,7 +101,7 @@ impl QuicHandshake {
         self.session.advance()
     }
 
-    /// Handles messages that come after the handshake.
+    /// Handles messages after the handshake.
     ///
     /// # Errors
     /// A message is invalid; the output has an alert.

@@ -1,4 +1,4 @@
-//! Searches with PCRE2 that count their steps and stop when they have used what they may use.
+//! Searches with PCRE2 that count their steps and stop at a limit.
 //!
 //! The library calls back before each item of a pattern (pcre2callout(3), `PCRE2_AUTO_CALLOUT`),
 //! also in just-in-time code. Its own match limit counts groups only: one item that repeats, such
@@ -55,8 +55,8 @@ struct Meter {
 unsafe extern "C" fn count(block: *mut Block, meter: *mut c_void) -> c_int {
     // SAFETY: the library passes a block that is valid for the call.
     let at = unsafe { (*block).current_position };
-    // SAFETY: the pointer is the one that `Counted::run` has set, to a meter that outlives the
-    // search and that nothing else uses meanwhile.
+    // SAFETY: the pointer was set by `Counted::run`, to a meter that outlives the search and is not
+    // used elsewhere during it.
     let meter = unsafe { &mut *meter.cast::<Meter>() };
     let steps = 1 + (at.abs_diff(meter.at) / STRIDE) as u64;
     meter.at = at;

@@ -1,10 +1,10 @@
-//! Health checks: when they run, on which thread, and what one exchange with a server is.
+//! Health checks: their schedule, their thread, and one exchange with a server.
 //!
 //! A check that sleeps is a [`Record`] in the store of some thread. One checker task per thread
 //! sleeps until the next is due, takes those due at about the same time as one batch, and gives the
 //! batch to another thread if that one has less than half as much to do. Each batch that runs is a
-//! future of its thread; a check's record goes back into that thread's store when it ends, whatever
-//! ends it.
+//! future of its thread; when a check ends for any reason, its record returns to that thread's
+//! store.
 //!
 //! A check of several steps runs in a task of its own ([`script`]), as a script of
 //! [`rules::check`].

@@ -250,8 +250,8 @@ impl Head {
         self.first(HeaderId::Host).map(|f| f.value)
     }
 
-    /// Host and port of the request: those of the target if it has them (without user information),
-    /// else `Host`.
+    /// Host and port of the request: from the target if it has them (without user information),
+    /// else from `Host`.
     pub fn authority(&self) -> Option<&[u8]> {
         self.target().authority().map(without_userinfo).or_else(|| self.host())
     }

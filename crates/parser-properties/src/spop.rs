@@ -4,8 +4,8 @@ use ::spop::{Capabilities, FrameId, Received, SpopConn, SpopSettings, Submission
 
 const MAX_FRAME_SIZE: u32 = 300;
 
-/// Bytes from an agent: nothing panics, what waits is bounded, no payload is answered twice, and
-/// what is received does not depend on the pieces in which bytes come.
+/// Bytes from an agent: there is no panic, queues are bounded, no payload gets two answers, and the
+/// result does not depend on the pieces in which bytes arrive.
 pub fn connection(data: &[u8]) {
     let whole = received(data, usize::MAX);
     assert_eq!(received(data, 1), whole, "byte by byte");

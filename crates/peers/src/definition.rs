@@ -56,7 +56,7 @@ pub struct Column {
 pub struct Definition {
     /// The number of the table in messages of this side.
     pub id: u64,
-    /// The name that both sides know it by.
+    /// The name of the table in the protocol.
     pub name: Vec<u8>,
     /// The type of its keys; nothing if it is not known, so that updates cannot be read.
     pub key: Option<KeyType>,

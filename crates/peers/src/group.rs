@@ -9,7 +9,7 @@
 //!   caller's buffer, which has room for `max_message` and 16 bytes.
 //! - Whenever a connection can be written: [`Group::transmit`], again as long as it returns `true`,
 //!   with other work in between; after [`Group::receive`], [`Group::tick`] and a wake-up by the
-//!   callback of a table, for every session. Before it returns `false` it has armed the callbacks.
+//!   callback of a table, for every session. It arms the callbacks before it returns `false`.
 //! - The end of a connection: [`Group::closed`], but for those that [`Action::Close`] names.
 //! - At [`Group::next_deadline`]: [`Group::tick`].
 //!
@@ -116,7 +116,7 @@ pub struct Group {
     actions: VecDeque<Action>,
     resync: Resync,
     first_hand: FirstHand,
-    /// This process teaches its successor and does nothing else.
+    /// This process only teaches its successor.
     stopping: Option<Stopping>,
     is_taught: bool,
     began_at: u64,
@@ -193,8 +193,8 @@ impl Group {
         Some(self.add(Session::new(state, None, Version::V21, now)))
     }
 
-    /// Takes a connection that was asked for; `None` if it is to be closed at once, because the
-    /// peer has connected meanwhile.
+    /// Takes a connection that [`Action::Connect`] has opened; `None` if it is to be closed at
+    /// once, because the peer has connected meanwhile.
     pub fn connected(&mut self, peer: usize, now: u64) -> Option<SessionId> {
         let known = self.peers.get_mut(peer)?;
         known.connecting = false;
@@ -211,7 +211,7 @@ impl Group {
         Some(id)
     }
 
-    /// Takes note that a connection that was asked for failed.
+    /// Reports that a connection attempt failed.
     pub fn connect_failed(&mut self, peer: usize, now: u64) {
         if let Some(known) = self.peers.get_mut(peer) {
             known.connecting = false;

@@ -19,7 +19,7 @@ pub struct PeerCounters {
     pub missing_heartbeats: u32,
     /// Breaches of the protocol by the peer.
     pub protocol_errors: u32,
-    /// Connections that gave way to a later one.
+    /// Connections that a later one has replaced.
     pub collisions: u32,
     /// Entries learned.
     pub learned: u64,
@@ -73,7 +73,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// A peer whose first connection is due at once if it is a remote one.
+    /// A peer; the first connection to a remote one is due at once.
     pub(crate) fn new(name: Arc<str>, remote: bool, tables: &[SharedTable], now: u64) -> Peer {
         let progress =
             tables.iter().filter(|_| remote).map(|it| Progress::new(&it.table)).collect();

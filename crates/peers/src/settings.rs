@@ -27,7 +27,7 @@ impl Settings {
     /// `tune.peers.max-updates-at-once` when the configuration does not say.
     pub const MAX_UPDATES: usize = 200;
 
-    /// A process that replaces no other one.
+    /// Settings of a process without a predecessor.
     pub fn new(local: impl Into<Arc<str>>) -> Settings {
         Settings {
             local: local.into(),
@@ -51,7 +51,7 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// The part of the remote peer in this place; a part that there is not stands for all keys.
+    /// The shard of the remote peer in this place; a shard that does not exist means all keys.
     pub(crate) fn of_remote(&self, at: usize) -> Option<u32> {
         let shard = self.of_remotes.get(at).copied().flatten();
         shard.filter(|shard| (1..=self.count).contains(shard))

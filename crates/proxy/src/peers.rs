@@ -209,7 +209,7 @@ impl Drop for Hold {
     }
 }
 
-/// Does what is due, until the process has stopped and its successor is taught.
+/// Runs the timers of the group, until the process has stopped and its successor is taught.
 async fn drive(section: Rc<Section>) {
     let thread = &section.worker.thread;
     let mut hold = None;

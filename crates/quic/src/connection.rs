@@ -140,7 +140,7 @@ pub struct QuicConnection {
     migrations: u64,
     /// The PATH_RESPONSE frames received when the address changed, until another one comes.
     unvalidated: Option<u64>,
-    /// A datagram has come since the last one was sent.
+    /// A datagram has arrived since the last one was sent.
     acknowledges: bool,
     /// Codes with which streams were given up by either side.
     stream_errors: Vec<u64>,
@@ -254,7 +254,7 @@ impl QuicConnection {
         !std::mem::replace(&mut self.is_counted, true)
     }
 
-    /// Whether the machine has something that an exchange would take.
+    /// Whether the machine has output that an exchange would take.
     pub fn has_work(&self, machine: &H3Conn) -> bool {
         let works = self.is_connected && !self.is_closing && self.closed.is_none();
         works && machine.has_news()

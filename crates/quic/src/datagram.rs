@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub struct ConnectionKey(pub(crate) ConnectionHandle);
 
 impl ConnectionKey {
-    /// Its number: those of ended connections are used again.
+    /// Its number: numbers of ended connections are reused.
     pub fn index(self) -> usize {
         self.0.0
     }

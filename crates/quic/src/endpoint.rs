@@ -39,7 +39,7 @@ pub enum InitialVerdict {
     Retry,
     /// The client gets a CONNECTION_CLOSE.
     Refuse,
-    /// The client gets nothing.
+    /// The client gets no answer.
     Ignore,
 }
 
@@ -71,7 +71,7 @@ const MIN_INITIAL: usize = 1_200;
 pub struct QuicEndpoint {
     inner: Endpoint,
     settings: QuicSettings,
-    /// The moment that the clock's zero stands for.
+    /// The moment of the clock's zero.
     origin: Instant,
     /// Connections before the end of their handshakes.
     handshakes: u32,

@@ -108,7 +108,7 @@ impl ProbeConnection {
         let half = if watch == Watch::Incoming { INPUT_ONLY } else { 0 };
         let key = match self.key.get() {
             Some(key) => key,
-            // The poller reports what is ready already.
+            // The poller reports readiness that exists already.
             None => self.thread.add_registered(self.handle, half, watch)?,
         };
         self.key.set(Some(key));

@@ -72,7 +72,7 @@ pub struct Thread {
     pub index: usize,
     kernel: Box<dyn Kernel>,
     scheduler: Scheduler,
-    /// Most timers that fire in one turn.
+    /// The number of timers that may fire in one turn.
     expirations: usize,
     /// Number left of these in this turn.
     expirations_left: Cell<usize>,

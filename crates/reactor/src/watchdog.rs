@@ -23,7 +23,7 @@ const STOPPED: u64 = 3_000_000_000;
 pub struct StuckThread {
     /// Number of the thread, from 0.
     pub thread: usize,
-    /// The function of the task that it runs, if it runs one.
+    /// The function of the running task, if any.
     pub function: Option<&'static str>,
     /// The reason why it does not return.
     pub hold: Hold,

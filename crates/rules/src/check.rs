@@ -2,7 +2,7 @@
 //! protocols): the bytes to send and the answers to expect.
 //!
 //! A [`Script`] is a list of [`Step`]s in the order of the configuration. Its runner opens
-//! connections, sends what [`Send`] builds, and lets [`Expect`] judge the bytes received so far.
+//! connections, sends the bytes of [`Send`], and passes received bytes to [`Expect`].
 
 mod expect;
 mod http;

@@ -72,7 +72,7 @@ impl Track {
 
 /// A transaction under evaluation.
 pub trait Context: Facts {
-    /// The head of one message, for editing; nothing before it arrived.
+    /// The head of one message, for editing; `None` before the head has arrived.
     fn head_mut(&mut self, side: Side) -> Option<&mut Head>;
 
     /// Bytes by which the head of one message may still grow (`tune.maxrewrite`).
@@ -126,7 +126,7 @@ pub trait Context: Facts {
     /// `set-src`: the client's address for all that follows at this layer.
     fn set_source(&mut self, _address: SocketAddr) {}
 
-    /// `set-dst`: the address that the client is taken to have asked for.
+    /// `set-dst`: the address that counts as the destination of the client's connection.
     fn set_destination(&mut self, _address: SocketAddr) {}
 
     /// `expect-proxy layer4`: the connection begins with a PROXY protocol header.

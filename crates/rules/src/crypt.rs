@@ -1,4 +1,4 @@
-//! The hashes of crypt(3) that a userlist may hold, told apart by their prefix.
+//! The hashes of crypt(3) that a userlist may contain, distinguished by prefix.
 
 mod des;
 mod md5;

@@ -46,7 +46,7 @@ pub enum Rendered {
 
 #[derive(Debug)]
 enum Content {
-    /// A head and nothing else.
+    /// A head without a body.
     Empty,
     /// A payload with its type.
     Payload(Payload, Option<Box<[u8]>>),
@@ -73,8 +73,8 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The proxy's answer for 401, which asks for a user and a password in `realm`; 407 where the
-    /// client has asked a proxy.
+    /// The proxy's answer for 401, which asks for a user and a password in `realm`; 407 if the
+    /// client has sent the request to a proxy.
     pub fn challenge(realm: &str) -> Reply {
         let challenge = format!("Basic realm=\"{realm}\"").into_bytes().into();
         Reply { challenge: Some(challenge), ..Reply::error(401) }
@@ -129,7 +129,7 @@ impl Reply {
         Ok(reply)
     }
 
-    /// The `http-errors` section that it takes its answer from.
+    /// The `http-errors` section of its answer.
     pub fn section(&self) -> Option<&str> {
         match &self.content {
             Content::Errors(section) => section.as_deref(),

@@ -121,7 +121,7 @@ impl RuleSet {
         self.wants_record
     }
 
-    /// Which set it is.
+    /// The kind of the rule set.
     pub fn ruleset(&self) -> RuleSetKind {
         self.ruleset
     }

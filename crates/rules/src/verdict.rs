@@ -54,7 +54,7 @@ pub enum Need {
         /// Bytes of payload.
         at_least: u64,
     },
-    /// The end of the client's handshake, where the request came before it.
+    /// The end of the client's handshake, for a request in early data.
     Handshake,
     /// A turn of other tasks, because regular expressions have taken long; only where the caller
     /// [yields](Cursor::yielding).
@@ -86,7 +86,7 @@ pub enum Verdict<'r> {
     Redirect(&'r Redirect),
     /// `reject`: close without an answer.
     Reject,
-    /// `close`: the server connection ends once what it has sent so far is passed on.
+    /// `close`: the server connection is closed after its received bytes are forwarded.
     Close,
     /// `silent-drop`: forget the connection without a packet.
     SilentDrop,
@@ -96,7 +96,7 @@ pub enum Verdict<'r> {
     SwitchMode(Option<Spoken>),
     /// The request is malformed in the eyes of a rule: answer with status 400.
     BadRequest,
-    /// A rewrite did not fit into what `tune.maxrewrite` leaves: answer with status 500.
+    /// A rewrite exceeded the reserve of `tune.maxrewrite`: answer with status 500.
     RewriteFailed,
     /// Regular expressions have used all steps that the message may use, so that it is not known
     /// what the rules would have decided: answer with status 500.

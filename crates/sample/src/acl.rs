@@ -103,8 +103,8 @@ impl Test {
         &self.sets
     }
 
-    /// Whether its sample comes from the request's head alone and is compared with texts that can
-    /// stand in an index with those of other tests: an index regards case, or it does not.
+    /// Whether its sample comes from the request's head alone, and can be compared with its texts
+    /// in an index that other tests share: an index regards case, or it does not.
     pub(crate) fn can_be_guarded(&self) -> bool {
         self.expr.depends_on_head_only()
             && !self.sets.is_empty()
@@ -487,7 +487,7 @@ struct NamedAcl {
     place: Option<(Arc<str>, u32)>,
 }
 
-/// An ACL that may not be what its author wanted.
+/// An ACL that its author may have meant differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OddAcl {
     /// Its name.

@@ -79,7 +79,7 @@ pub enum Arg {
 /// A key of `jwt_verify`.
 #[derive(Debug)]
 pub struct TokenKey {
-    /// Left out: a variable has it.
+    /// Absent: the text is in a variable.
     pub(crate) text: Option<Box<[u8]>>,
     pub(crate) files: PublicKeys,
 }

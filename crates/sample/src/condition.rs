@@ -19,7 +19,7 @@ struct Term {
 pub struct Condition {
     unless: bool,
     any: Vec<Vec<Term>>,
-    /// Where it is evaluated.
+    /// The places where the condition is evaluated.
     places: Places,
 }
 

@@ -12,9 +12,10 @@ use crate::pattern::{SharedIndex, View};
 use crate::value::Value;
 use std::sync::Arc;
 
-/// Rules that must share a test before they are guarded: below, the look-up costs what it saves.
+/// Rules that must share a test before they are guarded: with fewer, the look-up costs more than it
+/// saves.
 const WORTHWHILE: usize = 3;
-/// Patterns of one rule beyond which it stays without a guard: they would be held twice.
+/// Rules with more patterns stay without a guard, which would hold the patterns twice.
 const MAX_PATTERNS: usize = 256;
 /// Groups of rules; conditions of any further kind stay without a guard.
 const GROUPS: usize = 6;
@@ -37,7 +38,7 @@ struct GuardedRule {
 
 #[derive(Debug)]
 struct GuardGroup {
-    /// The test of its first rule, whose sample all of them look at.
+    /// The test of its first rule; all its rules use the same sample.
     test: Arc<Test>,
     patterns: SharedIndex,
 }

@@ -100,7 +100,7 @@ pub struct ParseContext<'a> {
     pub shared: &'a Shared<'a>,
     /// Capture slots of the section.
     pub captures: &'a Captures,
-    /// All the places where what is parsed will run; expressions must be valid in one of them.
+    /// All places where the parsed expression will run; it must be valid in one of them.
     pub places: Places,
     /// Name of the proxy, empty outside of one.
     pub proxy: &'a str,
@@ -114,7 +114,7 @@ pub struct ParseContext<'a> {
     pub line: u32,
     /// Warnings found on the way, in HAProxy's words.
     pub warnings: RefCell<Vec<String>>,
-    /// Words, by number, that HAProxy ignores in silence, and what there is to say of them.
+    /// Words, by number, that HAProxy ignores silently, with a hint each.
     pub hints: RefCell<Vec<(usize, String)>>,
     /// A format on the way has a log variable, which wants the record of the transaction.
     pub wants_record: Cell<bool>,

@@ -222,7 +222,7 @@ pub trait Facts {
         None
     }
 
-    /// The announced length of a body, or what is known of it so far.
+    /// The announced length of a body, else the length received so far.
     fn body_size(&self, side: Side) -> Option<u64> {
         self.body(side).map(|bytes| bytes.len() as u64)
     }
@@ -428,7 +428,7 @@ pub trait Facts {
     }
 }
 
-/// A world without anything in it: for expressions evaluated while the configuration is read.
+/// Facts without values, for expressions evaluated while the configuration is read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFacts;
 

@@ -29,7 +29,7 @@ pub type EvalFn = for<'e> fn(&'e Args, &'e dyn Facts) -> Outcome<'e>;
 /// Offers every value of a fetch to a visitor until it returns true; returns whether it did.
 pub type EachFn = for<'e> fn(&'e Args, &'e dyn Facts, &mut dyn FnMut(Value<'e>) -> bool) -> bool;
 
-/// Where a fetch gets its sample from. Whatever `Facts` answers by itself needs no function.
+/// Where a fetch gets its sample from. Values that `Facts` itself returns need no function.
 #[derive(Debug, Clone, Copy)]
 pub enum Source {
     /// A function.

@@ -111,7 +111,7 @@ impl Match {
     }
 }
 
-/// How a dictionary is used: all lines that use it alike share one view.
+/// The use of a dictionary: all lines with the same use share one view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) method: Match,

@@ -49,9 +49,9 @@ pub enum TableUse {
     /// A shared bandwidth limit of this name, whose keys have this type; it is measured by this
     /// data type.
     Bandwidth(String, Type, DataType),
-    /// A rule that matches servers, whose keys have this type.
+    /// A rule that matches servers by keys of this type.
     Match(Type),
-    /// A rule that stores servers, whose keys have this type.
+    /// A rule that stores servers by keys of this type.
     Store(Type),
 }
 

@@ -40,7 +40,7 @@ impl Counter {
 pub struct Activity {
     /// Tasks polled or dropped, by class.
     pub ran: [Counter; COUNT],
-    /// Rounds that found nothing to run.
+    /// Rounds without a task to run.
     pub empty_rounds: Counter,
     /// Rounds that ended with work left.
     pub long_rounds: Counter,

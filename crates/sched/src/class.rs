@@ -10,7 +10,7 @@ pub enum Class {
     Urgent,
     /// Ordinary work: timers, messages, new and prioritised tasks.
     Normal,
-    /// Work that wakes itself because it has not finished.
+    /// Work that wakes itself to continue.
     Bulk,
     /// One uninterruptible slice of CPU, such as a TLS handshake step: one per round.
     Heavy,

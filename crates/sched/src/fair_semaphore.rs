@@ -1,5 +1,5 @@
-//! A fair semaphore for equal things that tasks of one thread share, such as buffers. The semaphore
-//! counts permits; the caller owns the resources.
+//! A fair semaphore for equal resources that tasks of one thread share, such as buffers. The
+//! semaphore counts permits; the caller owns the resources.
 //!
 //! A reserve is kept for urgent needs: for work that has to continue so that other tasks can
 //! release what they hold. Without the reserve, tasks that hold one and wait for another could
@@ -18,7 +18,7 @@ pub enum Urgency {
     Ordinary,
 }
 
-/// The number that is left, and the tasks that wait.
+/// The free permits, and the waiting tasks.
 #[derive(Debug)]
 pub struct FairSemaphore {
     /// Below zero when more were taken by [`FairSemaphore::acquire_beyond_limit`] than there are.
@@ -84,7 +84,7 @@ impl FairSemaphore {
     /// Takes the one that the task was woken for.
     ///
     /// # Errors
-    /// The ticket, if its turn has not come yet.
+    /// Redeems a ticket; returns it if its turn has not come yet.
     pub fn claim(&self, ticket: WaitTicket) -> Result<Urgency, WaitTicket> {
         if self.waiters(ticket.need).borrow().contains(&ticket.task) {
             return Err(ticket);

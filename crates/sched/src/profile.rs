@@ -82,7 +82,7 @@ impl<F> TypeName<F> {
 }
 
 impl Function {
-    /// The function whose future has type `F`.
+    /// The profile entry of the function that makes futures of type `F`.
     pub fn of<F>() -> &'static Self {
         &TypeName::<F>::FUNCTION
     }

@@ -109,7 +109,7 @@ impl Owner {
     }
 }
 
-/// A task that takes what was posted to it until the last post.
+/// A task that counts the values posted to it, until the last one.
 async fn taker(scheduler: Rc<Scheduler>, tally: Arc<Tally>, goal: usize) {
     let _life = DropTally::begin(&tally);
     while tally.taken.load(SeqCst) < goal {

@@ -3,16 +3,17 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use stdx::Mutex;
 
-/// Milliseconds that a script may hold its thread where it cannot be cut: in fetches, converters,
-/// coroutines of its own, and functions that the interpreter's library calls. The watchdog ends a
-/// process that is held for 2 s. HAProxy 2.9 has the same as `tune.lua.burst-timeout`.
+/// Milliseconds that a script may hold its thread where it cannot be interrupted: in fetches,
+/// converters, coroutines of its own, and functions that the interpreter's library calls. The
+/// watchdog ends a process that is held for 2 s. HAProxy 2.9 has the same as
+/// `tune.lua.burst-timeout`.
 pub(crate) const BURST: u64 = 1_000;
 
 /// The progress of a script.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     pub(crate) run: i64,
-    /// Milliseconds that it may run in total, and in one turn; 0 without end.
+    /// Milliseconds that a script may run in total, and in one turn; 0 without end.
     pub(crate) limit: u64,
     pub(crate) burst: u64,
     /// Milliseconds that it has run.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-/// Expressions that a state keeps compiled; what comes beyond is compiled at each call.
+/// Expressions that a state keeps compiled; further ones are compiled at each call.
 const KEEP: usize = 1024;
 
 /// Compiled expressions, by their text.

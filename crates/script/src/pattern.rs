@@ -56,7 +56,7 @@ pub(crate) struct Matcher<'m> {
     captures: [CaptureStart; CAPTURES],
     level: usize,
     depth: usize,
-    /// Steps taken, and those allowed.
+    /// Steps taken, and the limit.
     pub(crate) steps: u64,
     limit: u64,
 }

@@ -560,7 +560,7 @@ pub struct Proxy {
     pub id: u32,
     /// Whether `id` gave it its number.
     pub forced_id: bool,
-    /// Protocol that it forwards.
+    /// The protocol of its payload.
     pub mode: Mode,
     /// Whether its servers are agents of SPOE (`mode spop`): its mode is TCP, and it takes no
     /// clients.

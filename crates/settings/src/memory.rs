@@ -5,7 +5,7 @@
 pub struct BufferLimit {
     /// Buffers of the process.
     pub buffers: usize,
-    /// Buffers among them that only finish work under way.
+    /// Buffers among them that are reserved for finishing transactions.
     pub reserve: usize,
     /// Whether requests that hold buffers without moving payload end when most buffers are in use,
     /// because memory allows no more.

@@ -25,7 +25,7 @@ pub struct PeersSection {
     pub max_updates: Option<usize>,
     /// Targets of log lines.
     pub logs: Arc<Logs>,
-    /// This process replaces another one, which may teach it.
+    /// This process replaces another one, which may teach it its tables.
     pub replaces: bool,
     /// The seed of random times between connections.
     pub seed: u64,

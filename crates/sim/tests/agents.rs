@@ -70,7 +70,7 @@ fn faults_of_applications_clients_and_the_network_leave_nothing_behind() {
 
 // ---- SPOE
 
-/// A listener whose requests pass an agent, and the one that has the agent in its backend.
+/// A listener whose requests pass an agent, and the listener in front of the agent.
 fn spoe_listens(random: &Prng) -> Vec<Listen> {
     let spoe = SpoeOptions {
         backend: 1,

@@ -279,6 +279,6 @@ fn queued_uploads_are_not_accepted() {
 #[test]
 fn uploads_come_out_of_the_queue_one_after_the_other() {
     let took = play(20, 1 << 18, Listen { maxconn: 1, ..proxy() });
-    // Each takes some round trips: it gets window when it is read.
+    // Each upload takes some round trips: it gets window when it is read.
     assert!(took <= 20 * 8 * 50, "{took} ms");
 }

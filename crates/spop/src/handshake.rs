@@ -44,7 +44,8 @@ fn items(list: &[u8]) -> impl Iterator<Item = &[u8]> {
 pub struct Hello<'a> {
     /// Largest frame that this side takes.
     pub max_frame_size: u32,
-    /// Abilities to announce; fragmentation never is, because it goes outwards alone.
+    /// Abilities to announce; fragmentation is not announced, because only this side sends
+    /// fragments.
     pub capabilities: Capabilities,
     /// Identifies the engine on all its connections.
     pub engine_id: &'a [u8],

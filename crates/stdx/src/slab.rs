@@ -1,7 +1,7 @@
 //! A slab whose keys carry a generation, so that a stale key finds nothing.
 
-/// Identifies one entry while it lives. After its removal the key finds nothing (until the 32-bit
-/// generation wraps).
+/// The identity of an entry during its life. After its removal the key finds nothing (until the
+/// 32-bit generation wraps).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Key {
     /// Position in the slab.
@@ -71,7 +71,7 @@ impl<T> Slab<T> {
     /// Stores `value` and returns its key.
     ///
     /// # Panics
-    /// There would be more than 2^32 - 1 entries.
+    /// The slab would exceed 2^32 - 1 entries.
     pub fn insert(&mut self, value: T) -> Key {
         self.len += 1;
         if self.free != u32::MAX {

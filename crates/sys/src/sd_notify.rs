@@ -55,7 +55,7 @@ impl ServiceManager {
     }
 
     fn notify(&self, text: &str) {
-        // If the manager does not listen, there is no one else to report that to.
+        // A notification that fails cannot be reported elsewhere.
         let _ = self.0.send(text.as_bytes());
     }
 }

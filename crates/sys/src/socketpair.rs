@@ -56,8 +56,8 @@ pub fn send(over: Fd, bytes: &[u8], descriptors: &[Fd]) -> io::Result<usize> {
     Ok(net::sendmsg(borrow(over)?, &[IoSlice::new(bytes)], &mut control, flags)?)
 }
 
-/// Receives one message: the number of bytes, and the descriptors that came with them, which the
-/// caller owns. 0 bytes: the peer has closed.
+/// Receives one message: the number of bytes, and the descriptors in it, which the caller owns. 0
+/// bytes: the peer has closed.
 ///
 /// # Errors
 /// `WouldBlock` when there is none; otherwise the system's error.

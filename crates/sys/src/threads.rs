@@ -44,7 +44,7 @@ impl Threads {
             return None;
         }
         let call = self.read(thread, "syscall").and_then(|text| self.call(&text));
-        // The kernel writes 0 where it does not know or does not tell.
+        // The kernel writes 0 where it does not know or does not report the place.
         let place = self.read(thread, "wchan").filter(|place| !["", "0"].contains(&&**place));
         Some(match (call, place) {
             (Some(call), Some(place)) => format!("{call}, at {place}"),

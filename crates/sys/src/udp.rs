@@ -78,7 +78,7 @@ impl UdpBatch {
         self.slots.len() == BATCH
     }
 
-    /// Leaves nothing in the batch.
+    /// Empties the batch.
     pub fn clear(&mut self) {
         self.slots.clear();
     }

@@ -93,7 +93,7 @@ impl ChangeList {
     }
 
     /// Yields the places and numbers of up to `max` changes behind the reader that are numbered up
-    /// to `upto`, and moves the reader behind them. `true`: there may be more of them.
+    /// to `upto`, and moves the reader behind them. `true`: more entries may follow.
     pub(crate) fn read(
         &mut self,
         reader: u32,

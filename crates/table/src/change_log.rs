@@ -2,10 +2,11 @@
 //!
 //! Protocol. A thread changes an entry, lets its lock go, and notes the change. The log gives the
 //! change a number and moves the entry to the end of its shard's list, under the lock of that list.
-//! Between two reads of a shard an entry is moved once: as long as the number of its last change is
-//! above what was read of its shard, readers have yet to see its values, and the note is two loads.
-//! A reader takes entries under the locks of the shard and the list, publishes how far it has come,
-//! lets both go, and only then reads the values; so a change that a note has left out is in them.
+//! Between two reads of a shard an entry is moved once: while the number of its last change is
+//! higher than the number up to which its shard was read, readers will still read its values, and
+//! the note is two loads. A reader takes entries under the locks of the shard and the list,
+//! publishes how far it has come, lets both go, and only then reads the values; so a change that a
+//! note has left out is in them.
 //!
 //! Without a reader the log is off: a note is one load and a branch.
 //!
@@ -65,7 +66,7 @@ struct Numbers {
 #[derive(Debug)]
 pub(crate) struct ChangeLog {
     readers: AtomicU32,
-    /// Which readers there are, as bits.
+    /// A bit for each reader in use.
     taken: Mutex<u64>,
     numbers: Numbers,
     shards: Box<[ShardLog]>,
@@ -143,7 +144,7 @@ impl ChangeLog {
         }
     }
 
-    /// Takes a reader away.
+    /// Removes a reader.
     pub(crate) fn close(&self, reader: u32) {
         let mut taken = lock(&self.taken);
         for log in &self.shards {

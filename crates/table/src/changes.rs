@@ -35,7 +35,7 @@ pub enum Progress {
     Read(u64),
 }
 
-/// An entry as others teach it.
+/// An entry as other processes teach it.
 #[derive(Debug, Clone, Copy)]
 pub struct Learned<'a> {
     /// Its key, as long as keys of the table are.

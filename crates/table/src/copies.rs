@@ -104,7 +104,7 @@ impl Table {
     }
 
     /// Entries of all nodes; a key that several nodes have counts several times. A copy has its own
-    /// entries alone.
+    /// entries only.
     pub fn used_in_group(&self) -> usize {
         let others = if self.is_copy() { &[] } else { self.copies() };
         std::iter::once(self)

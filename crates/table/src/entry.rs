@@ -58,7 +58,7 @@ pub struct Entry {
 
 #[derive(Debug)]
 pub(crate) struct Data {
-    /// Trackers that hold it.
+    /// The number of trackers of the entry.
     uses: u32,
     pub(crate) words: Box<[u64]>,
     pub(crate) server_key: Option<Arc<str>>,
@@ -161,8 +161,8 @@ impl Entry {
     }
 
     /// Elements of data types, 0 for what is not stored, and how many trackers of this node hold
-    /// the entry. Replaces what is in `values`. Those of this node are all as of one moment; values
-    /// of other nodes are added up as [`Entry::get`] does.
+    /// the entry. Replaces the contents of `values`. Those of this node are all as of one moment;
+    /// values of other nodes are added up as [`Entry::get`] does.
     pub fn read(&self, of: &[(DataType, u32)], now: u64, values: &mut Vec<u64>) -> u32 {
         let uses = self.read_own(of, now, values);
         if self.layout.others.get().is_some() {
@@ -362,8 +362,8 @@ impl Counters<'_> {
         Some(*word)
     }
 
-    /// Sets element `index` of a data type and returns what it was; nothing when it is not stored.
-    /// A rate reads `value` for a period from now on.
+    /// Sets element `index` of a data type and returns its former value; `None` if the table does
+    /// not store it. A rate reads `value` for a period from now on.
     pub fn set(&mut self, data: DataType, index: u32, value: u64) -> Option<u64> {
         let cell = self.layout.cell(data, index)?;
         if cell.kind == DataKind::Rate {

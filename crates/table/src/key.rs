@@ -75,7 +75,7 @@ fn array<const N: usize>(key: &[u8]) -> [u8; N] {
     bytes
 }
 
-/// A text in which blanks, backslashes and what cannot be printed are escaped, so that it stays one
+/// A text in which blanks, backslashes and unprintable bytes are escaped, so that it stays one
 /// word.
 fn show_text(key: &[u8], out: &mut impl fmt::Write) -> fmt::Result {
     for byte in key {
@@ -152,7 +152,7 @@ impl<'k> Key<'k> {
         Key::Owned(padded)
     }
 
-    /// The same key without anything borrowed; long ones are copied.
+    /// The same key without borrowed bytes; long keys are copied.
     pub fn into_owned(self) -> Key<'static> {
         match self {
             Key::Short(bytes, len) => Key::Short(bytes, len),

@@ -26,7 +26,7 @@ pub enum ServerKey {
 pub struct Stored {
     /// Which one.
     pub data: DataType,
-    /// Elements; 1 for what is no array.
+    /// Elements; 1 for other types than arrays.
     pub count: u32,
     /// Milliseconds that a rate covers.
     pub period: u32,

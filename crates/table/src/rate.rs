@@ -45,8 +45,8 @@ impl Rate {
         Rate { since: now, current: value, past: 0 }
     }
 
-    /// The rate as others can learn it. A rate without events in the last two periods is empty,
-    /// with an age of two periods.
+    /// The rate in the form that other processes merge. A rate without events in the last two
+    /// periods is empty, with an age of two periods.
     pub(crate) fn export(self, now: u64, period: u32) -> RateValue {
         let age = now.saturating_sub(self.since);
         let over = 2 * u64::from(period);

@@ -397,7 +397,7 @@ impl Table {
         self.refused.load(Relaxed)
     }
 
-    /// Makes room for one more entry while memory is short: another one goes.
+    /// Makes room for one more entry while memory is short by evicting another one.
     #[cold]
     fn replace(&self, now: u64) -> bool {
         let before = self.used();
@@ -433,8 +433,8 @@ impl Table {
     fn purge(&self, count: u32, now: u64) {
         let span = u64::from(self.settings.expire.unwrap_or(0));
         let mut left = count;
-        // Entries put back cost a look too; an untouched entry comes up only once. Once all looks
-        // are used up the caller is refused, and the next one goes on behind them.
+        // Entries put back cost a look too; an untouched entry comes up only once. When all
+        // attempts are used up the caller is refused, and the next one continues behind them.
         let mut looks = LOOKS.max(8 * count as usize);
         while left > 0 && looks > 0 {
             let Some((part, next)) = self.oldest() else { return };
@@ -471,8 +471,8 @@ impl Table {
         best.map(|part| (part, second))
     }
 
-    /// Takes entries out whose time is over; looks at no more than about `budget`. Returns how many
-    /// were looked at: with less than `budget` there is nothing left to do now.
+    /// Removes expired entries; inspects about `budget` entries at most. Returns how many were
+    /// looked at: with less than `budget` there is nothing left to do now.
     pub fn expire(&self, now: u64, budget: usize) -> usize {
         let mut looked = self.expire_own(now, budget);
         for copy in self.copies() {

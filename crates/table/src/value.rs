@@ -40,7 +40,7 @@ pub struct LearnedValue {
 }
 
 impl Entry {
-    /// Reads all values as of one moment. Replaces what is in `into`.
+    /// Reads all values as of one moment. Replaces the contents of `into`.
     pub fn export(&self, now: u64, into: &mut Exported) {
         into.values.clear();
         into.expires_in = self.expires_in(now);

@@ -1,8 +1,8 @@
 //! A small world for the tests of the data plane: workers on real sockets inside one test, scripted
 //! origins, a log target.
 //!
-//! Tests do not sleep: a test turns its threads until what it expects has happened, and fails when
-//! that takes longer than [`PATIENCE`]. Origins are threads of their own, so they may block.
+//! Tests do not sleep: a test turns its threads until the expected event has happened, and fails
+//! after [`PATIENCE`]. Origins are threads of their own, so they may block.
 #![forbid(unsafe_code)]
 
 mod echo;

@@ -65,9 +65,10 @@ pub(crate) struct CertificateTable {
 
 /// The number of recent terms that a line is compared with.
 const RECENT: usize = 64;
-/// How many certificates have contexts of their own; one takes some ten kilobytes,
+/// The number of certificates with contexts of their own, which take some ten kilobytes each.
 const READY: usize = 16;
-/// and about one more for each authority that clients' certificates are asked of: so many at most.
+/// The number of authorities up to which this holds: a context grows by about a kilobyte for each
+/// authority of clients' certificates.
 const LIGHT: usize = 32;
 
 /// The inputs from which terms are built.

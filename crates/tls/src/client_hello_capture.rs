@@ -42,7 +42,7 @@ impl Capture {
         Self { size, offer: OnceLock::new() }
     }
 
-    /// Where a session has its own.
+    /// The index of the session's data.
     pub(crate) fn index() -> Option<Index<Ssl, Self>> {
         static INDEX: OnceLock<Option<Index<Ssl, Capture>>> = OnceLock::new();
         *INDEX.get_or_init(|| Ssl::new_ex_index().ok())

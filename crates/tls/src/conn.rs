@@ -43,7 +43,7 @@ enum End {
     Open,
     /// The peer has closed its side.
     Over,
-    /// Told at the next read.
+    /// The next read returns the error.
     Broken(io::ErrorKind),
 }
 
@@ -51,7 +51,7 @@ enum End {
 #[derive(Debug)]
 pub struct Conn {
     channel: Channel,
-    /// Records that have not left.
+    /// Records that have not been sent.
     out: Vec<u8>,
     /// How much of them has.
     left: usize,
@@ -247,7 +247,7 @@ impl Conn {
         self.channel.was_early_taken()
     }
 
-    /// Whether a read may find something without anything more arriving.
+    /// Whether the library holds decrypted bytes, so that a read may return some without new input.
     #[inline]
     pub fn has_buffered(&self) -> bool {
         self.buffered
@@ -277,7 +277,7 @@ impl Conn {
         (self.left, self.held, self.answers) = (0, 0, 0);
     }
 
-    /// Runs the library with a wire that takes all that it writes.
+    /// Runs the library with a wire that collects all output.
     pub(crate) fn run<T>(
         &mut self,
         wire: &mut dyn Wire,

@@ -20,7 +20,7 @@ pub(crate) struct Exchange {
     file: Option<Shared>,
     /// `tune.ssl.default-dh-param`: the most bits; 0 for none.
     most: u32,
-    /// The parameters of those [`GROUPS`] that a handshake has needed.
+    /// The parameters of [`GROUPS`] that handshakes have used.
     known: [OnceLock<Option<Shared>>; GROUPS.len()],
 }
 

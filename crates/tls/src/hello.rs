@@ -28,12 +28,12 @@ impl KeyKind {
     pub(crate) const ALL: [Self; 3] = [Self::Ecdsa, Self::Rsa, Self::Dsa];
 }
 
-/// The fields that are looked at.
+/// The fields that are read.
 #[derive(Debug, Default)]
 pub(crate) struct Hello {
-    /// The host name, as it was sent,
+    /// The host name as received.
     pub(crate) asked: Option<Vec<u8>>,
-    /// and in lower case.
+    /// The host name in lower case.
     pub(crate) name: Option<Vec<u8>>,
     /// The client has sent an invalid name, such as an empty one.
     pub(crate) nameless: bool,

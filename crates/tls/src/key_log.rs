@@ -20,7 +20,7 @@ impl std::fmt::Debug for KeyLog {
 }
 
 impl KeyLog {
-    /// Where a session has its own.
+    /// The index of the session's data.
     pub(crate) fn index() -> Option<Index<Ssl, Self>> {
         static INDEX: OnceLock<Option<Index<Ssl, KeyLog>>> = OnceLock::new();
         *INDEX.get_or_init(|| Ssl::new_ex_index().ok())

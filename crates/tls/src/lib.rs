@@ -82,7 +82,7 @@ pub use tickets::{KeyFlaw, TicketFileError, TicketKeys};
 pub use verify_result::Checked;
 pub use version::{Version, Versions};
 
-/// The version of OpenSSL that the library that is linked stands for, such as `3.6.3`.
+/// The version of OpenSSL whose interface the linked library offers, such as `3.6.3`.
 pub fn api_version() -> &'static str {
     ffi::api_version()
 }

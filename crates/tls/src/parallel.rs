@@ -21,7 +21,7 @@ pub(crate) fn parallel_map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R
     };
     std::thread::scope(|scope| {
         for _ in 1..processors.min(shares) {
-            // Without a thread the others do its part.
+            // If no thread can be started, the other threads do its share.
             let _ = std::thread::Builder::new().spawn_scoped(scope, run);
         }
         run();

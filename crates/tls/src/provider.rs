@@ -4,7 +4,7 @@
 pub use ffi::load_provider;
 /// Says which implementations are preferred (`ssl-propquery`).
 pub use ffi::set_default_properties as prefer_providers;
-/// Says where those are looked for that are loaded from now on (`ssl-provider-path`).
+/// Sets the directory from which later providers are loaded (`ssl-provider-path`).
 pub use ffi::set_provider_path;
 use std::fmt;
 

@@ -19,7 +19,7 @@ const MOST_EXHAUSTED: usize = 16 * AHEAD;
 /// the session.
 const MOST_RECEIVED: u8 = 8;
 
-/// Bytes that have arrived, as far as the session has not taken them.
+/// Received bytes that the session has not read yet.
 #[derive(Debug, Default)]
 pub(crate) struct ReadAhead {
     bytes: Vec<u8>,
@@ -86,7 +86,7 @@ impl ReadAhead {
     }
 }
 
-/// A wire that takes all that is written, so that records leave together.
+/// A wire that collects all output, so that records leave together.
 pub(crate) struct BufferedWire<'a> {
     pub(crate) wire: &'a mut dyn Wire,
     pub(crate) out: &'a mut Vec<u8>,

@@ -19,7 +19,7 @@ impl Conn {
         self.library().selected_alpn_protocol()
     }
 
-    /// The protocol that the client has chosen of those that the server had named (NPN).
+    /// The protocol that the client chose from the server's list (NPN).
     pub fn npn(&self) -> Option<&[u8]> {
         ffi::next_protocol(self.library())
     }
@@ -29,8 +29,8 @@ impl Conn {
         self.alpn().or_else(|| self.npn())
     }
 
-    /// The host name that the client has asked for on this connection, whatever its session began
-    /// with. As with HAProxy, `None` where TLS 1.3 fails early for another reason than that name.
+    /// The host name that the client has sent on this connection, not that of a resumed session. As
+    /// with HAProxy, `None` where TLS 1.3 fails early for another reason than that name.
     pub fn server_name(&self) -> Option<&[u8]> {
         let known = self.library().servername_raw(NameType::HOST_NAME);
         let asked = acceptor::asked().and_then(|index| self.library().ex_data(index));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct BindSettings {
     /// Certificates in order.
     pub certificates: Vec<CrtListEntry>,
-    /// Lists among them, also empty ones, and how many lines each has.
+    /// Lists among them, including empty ones, with their numbers of lines.
     pub lists: Vec<(String, u32)>,
     /// `generate-certificates`
     pub generates: Option<Generates>,
@@ -28,7 +28,7 @@ pub struct BindSettings {
 pub struct Generates {
     /// `ca-sign-file`: the authority that signs them, with its key.
     pub authority: String,
-    /// `ca-sign-pass`: what opens the key.
+    /// `ca-sign-pass`: the password of the key.
     pub password: Option<String>,
 }
 

@@ -32,7 +32,7 @@ struct Held {
 pub enum Unfit {
     /// The response cannot be parsed.
     Unreadable,
-    /// The authority says that it could not answer.
+    /// The authority could not answer.
     Unsuccessful,
     /// The response covers this number of certificates.
     Several(usize),

@@ -184,7 +184,7 @@ impl Store {
         self.certificates.read().get(name)?.clone()
     }
 
-    /// All names of certificates, also those that are still empty.
+    /// All names of certificates, including empty ones.
     pub(crate) fn names(&self) -> Vec<String> {
         self.certificates.read().keys().cloned().collect()
     }

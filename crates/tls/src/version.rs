@@ -102,8 +102,8 @@ impl Versions {
         (self.excludes() && used).then(|| Version::ALL[lowest as usize - 1])
     }
 
-    /// Whether the upper bound is all that a `bind` line has, and older than what is served without
-    /// it: it is the lower one too.
+    /// Whether a `bind` line has an upper bound only, older than the default lower bound: the bound
+    /// is then the lower one too.
     pub fn is_ambiguous(&self) -> bool {
         self.min.is_none() && self.max.is_some_and(|max| max < Version::OLDEST_SERVED)
     }

@@ -565,7 +565,7 @@ fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     if others && roomy && keeps { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
 }
 
-/// Takes an idle connection from another thread, if it has one.
+/// Takes an idle connection of another thread, if any.
 async fn elsewhere(
     tx: &mut Transaction,
     server: &ServerRef,

@@ -151,8 +151,8 @@ pub(crate) fn response_head(tx: &mut Transaction, body: BodyKind) -> Result<Body
     Ok(script::framing(&tx.space.response, body))
 }
 
-/// The response is as it goes to the client, but for what filters change: its rules have run. The
-/// result is how its body is delimited behind the filters.
+/// The rules of the response have run, and only filters may change it now. The result is how its
+/// body is delimited behind the filters.
 #[inline]
 pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
     if !has_any(tx) && tx.notes.cache.is_none() {
@@ -165,7 +165,7 @@ pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
     let (storing, mut fetch) = caches.unwrap_or_default();
     let mut chain = payload_filters(tx, Side::Response, Limits::Enabled, encoder);
     for storing in storing {
-        // A cache stores what the server has sent, before other filters change it.
+        // A cache stores the server's bytes, before other filters change them.
         let fetch = fetch.take_if(|(cache, _)| Arc::ptr_eq(cache, storing.cache()));
         let first = Box::new(cache_store::CacheStore::new(storing, fetch, &tx.worker));
         chain.get_or_insert_default().push_front(first);

@@ -357,7 +357,7 @@ impl Exchange {
         }
     }
 
-    /// Reads more of the head; `false` when there is nothing now.
+    /// Reads more of the head; `false` if no bytes are available.
     fn read_head(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
         let Some(server) = &mut tx.server else { return Err(no_answer(tx)) };
         if !server.has_buffer(&tx.worker) {
@@ -720,7 +720,8 @@ fn no_answer(tx: &mut Transaction) -> Failure {
     if (reused && retry::was_not_sent(tx)) || retry::was_refused(tx) {
         return retry::elsewhere(tx);
     }
-    // Once: a connection that others have used meanwhile is not comparable to the one that failed.
+    // Once: a connection that other requests have used meanwhile is not comparable to the failed
+    // one.
     if reused && empty && tx.failed_at.is_none() && retry::may_ask_anew(tx) {
         return retry::anew(tx);
     }

@@ -77,7 +77,7 @@ pub struct Passed {
     pub input: usize,
     /// The end of the message has passed all filters.
     pub ended: bool,
-    /// No filter lets anything pass before this moment.
+    /// The filters pass nothing before this moment.
     pub until: Option<Tick>,
     /// A filter has failed.
     pub failed: bool,

@@ -23,7 +23,7 @@ const READS: u32 = 16;
 /// Pieces of payload, such as chunks, that one step frames before other tasks run.
 pub const PIECES: u32 = 1_024;
 
-/// The longest payload that is copied rather than written from where it lies.
+/// The longest payload that is copied rather than written from the input buffer.
 const COPIED: usize = 2_048;
 
 /// Small pieces that have been received together are gathered up to this, and written together.
@@ -38,7 +38,7 @@ pub struct Pools<'a> {
     pub pipes: &'a Rc<PipePool>,
 }
 
-/// Bytes to be written, whose memory is kept for the next ones.
+/// Bytes to be written, in memory that is reused.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Framing and heads that wait to be sent.
@@ -77,7 +77,7 @@ impl Outbox {
 pub enum Step {
     /// The source has nothing more now.
     AwaitsSource,
-    /// The destination takes nothing more now.
+    /// The destination accepts no more bytes now.
     AwaitsDestination,
     /// There is no buffer to read into.
     AwaitsBuffer,

@@ -246,7 +246,7 @@ impl QuicStats {
         self.open.fetch_sub(1, Relaxed);
     }
 
-    /// Connections now, and all that there have been.
+    /// Connections now, and in total.
     pub fn connections(&self) -> [u64; 2] {
         [self.open.load(Relaxed).try_into().unwrap_or(0), self.total.load(Relaxed)]
     }

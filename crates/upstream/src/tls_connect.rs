@@ -27,7 +27,7 @@ pub(crate) async fn connect(
         early => begin_early(&worker, transport, encryption, name, early),
     };
     let said = begun.map_err(|fault| match fault.reason {
-        // No other server would do.
+        // A connection to another server of the backend would also fail.
         Reason::TooMany => Failure::error(500, Cause::Internal, Phase::Connect),
         _ => refused(),
     })?;

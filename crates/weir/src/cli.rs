@@ -2,7 +2,7 @@
 //!
 //! A flag is recognised by the longest name in [`FLAGS`] that begins its word, and the rest of the
 //! word is left out, as HAProxy does: `-dWx` is `-dW`, `-n5 7` is `-n 7`, any unknown `-d...` is
-//! `-d`, and flags never combine, so that `-db` is not `-d -b`. GNU spellings stand beside them:
+//! `-d`, and flags never combine, so that `-db` is not `-d -b`. GNU spellings are accepted too:
 //! `--check`, `--config FILE` and `--config=FILE` are complete words.
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ fn alert(text: &str) -> String {
     format!("[ALERT]    ({}) : {text}\n", std::process::id())
 }
 
-/// One alert in HAProxy's shape, and the exit status that goes with it.
+/// Prints an alert in HAProxy's shape; returns the exit status 1.
 fn fail(text: &str) -> ExitCode {
     complain(&format!("[ALERT]    ({}) : {text}\n", std::process::id()));
     ExitCode::from(1)

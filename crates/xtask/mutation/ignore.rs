@@ -16,7 +16,7 @@ enum How {
     LineOf,
     /// The name is removed with as many words behind it as the function returns.
     Word(fn(&str) -> usize),
-    /// Another value replaces it; the second one where it is the first already.
+    /// The value is replaced by the first of these, or by the second if it is the first.
     Other([&'static str; 2]),
     /// The name is removed from a word that is a list with it.
     Part,

@@ -1,4 +1,5 @@
-//! HAProxy and Weir side by side: which programs, and how one of them is started and asked.
+//! HAProxy and Weir side by side: their programs, how they are started, and how commands are sent
+//! to them.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;

@@ -115,7 +115,7 @@ fn tracked(root: &Path) -> Outcome<Vec<String>> {
     Ok(files.map(str::to_owned).collect())
 }
 
-/// Writes a file unless it has these contents already, so that cargo builds what has changed only.
+/// Writes a file unless its contents are the same, so that cargo builds only changed crates.
 fn put(path: &Path, bytes: &[u8]) -> Outcome {
     if std::fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(());

@@ -39,7 +39,7 @@ Stops at the first failure. All together take about forty minutes on two process
 const FLAGS: &[args::Flag] =
     &[args::value("--times"), args::value("--from"), args::value("--only")];
 
-/// How much of everything, and from where.
+/// The amount of each part, and the first seed.
 struct Amount {
     times: u32,
     from: u32,

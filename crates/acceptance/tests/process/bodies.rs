@@ -366,7 +366,7 @@ fn rules_may_wait_for_the_body_of_a_response() {
 fn a_client_that_leaves_takes_its_request_with_it_if_asked_to() {
     let (aborted, served) = ("400 CH-- \"GET / HTTP/1.1\"", "504 sH-- \"GET / HTTP/1.1\"");
     // A server that has the request is left to answer where the backend alone has the option: the
-    // manual speaks of queues and connections. HAProxy aborts where the frontend has it, too.
+    // manual speaks of queues and connections. HAProxy aborts if the frontend has the option, too.
     for (defaults, option, line) in [
         ("    option abortonclose", "", aborted),
         ("", "    option abortonclose", served),

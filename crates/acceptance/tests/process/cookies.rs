@@ -3,7 +3,7 @@
 
 use crate::support::{LogReceiver, Origin, Setup, nobody, reply, serve_forever};
 
-/// An origin that says which cookies it was sent, and sets the one that the query names.
+/// An origin that answers with the received cookies, and sets the cookie that the query names.
 fn origin() -> Origin {
     Origin::new(|peer| {
         serve_forever(peer, |request| {

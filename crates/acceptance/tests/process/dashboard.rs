@@ -83,7 +83,7 @@ fn choose(browser: &mut Browser, backend: &str, action: &str) {
     assert_eq!(browser.text(&choose), "chosen");
 }
 
-/// Applies what is chosen, and confirms it or not.
+/// Applies the selected action, and confirms it or not.
 fn apply(browser: &mut Browser, backend: &str, confirmed: bool) {
     let apply = format!(
         "(() => {{ window.confirm = (text) => {{ window.asked = text; return {confirmed}; }}; \
@@ -92,7 +92,7 @@ fn apply(browser: &mut Browser, backend: &str, confirmed: bool) {
     assert_eq!(browser.text(&apply), "applied");
 }
 
-/// A master whose page may change servers; what follows are the backends.
+/// A master whose page may change servers, with these backends.
 fn reloadable(backends: &str) -> Master {
     let text = "global\n    nbthread 1\n    stats socket <dir>/cli level admin\n\
         defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
@@ -179,7 +179,7 @@ fn a_page_from_before_a_reload_acts_on_the_process_that_it_shows() {
     assert_eq!(states(&master), ["MAINT", "no check"]);
 }
 
-/// Ends a client, whatever happens.
+/// Stops the client when the test ends or fails.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {

@@ -55,7 +55,7 @@ fn ok(text: &str) -> (u16, String) {
     (200, text.to_owned())
 }
 
-/// Asks before the handshake is over, which goes on when the server has been reached.
+/// Sends a request in early data; the handshake continues when the server has received the request.
 fn ask_early(edge: &Running, origin: &EarlyOrigin, target: &str, fields: &str) -> String {
     let mut client = Eager::new(edge);
     client.shake();

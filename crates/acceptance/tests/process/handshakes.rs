@@ -40,8 +40,8 @@ fn hello() -> Vec<u8> {
     hello
 }
 
-/// Has a client's bytes and its end arrive while the program takes no clients, and takes what it
-/// answers.
+/// Lets a client's bytes and its end arrive while the program accepts no clients, and returns the
+/// answer.
 fn leave(weir: &Running, parts: &[&[u8]]) -> Vec<u8> {
     let (first, rest) = parts.split_first().expect("something is sent");
     assert_eq!(weir.cli("set maxconn global 1"), "");

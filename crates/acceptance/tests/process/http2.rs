@@ -887,7 +887,7 @@ fn early_hints_come_before_the_answer_in_either_version() {
 }
 
 /// A server takes as much of a body as it has room for, answers in part and resets the stream. As
-/// with HAProxy, the client gets that part although it goes on sending.
+/// with HAProxy, the client gets that part although it continues to send.
 #[test]
 fn the_received_part_of_a_truncated_response_arrives() {
     const WINDOW: usize = 65_535;

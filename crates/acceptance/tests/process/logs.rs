@@ -247,7 +247,7 @@ fn rules_that_end_a_response_leave_its_time() {
         ("/request", 201, "-1 201 LR--"),
     ] {
         assert_eq!(weir.web().get(path).status(), status);
-        // However long the request took to come.
+        // The time to receive the request does not count.
         let line = log.line();
         let rest = line.split_once(' ').map_or("", |it| it.1);
         match expected.starts_with('-') {

@@ -93,7 +93,7 @@ fn a_silent_mailer_is_left_after_the_timeout() {
     for number in 1..=3 {
         weir.cli("set server b/s health down");
         weir.cli("set server b/s health up");
-        // Each mail has its own conversation, one after the other.
+        // The mails are sent one after the other, over a connection each.
         eventually("the next mail", || (silent.connections() >= number).then_some(()));
     }
     pass(Duration::from_millis(100));

@@ -192,7 +192,7 @@ fn a_worker_does_not_outlive_its_master() {
 #[test]
 fn no_exit_on_failure_keeps_the_master() {
     let text = TEXT.replacen("global\n", "global\n    master-worker no-exit-on-failure\n", 1);
-    // Nothing on the command line says that there is a master.
+    // The configuration alone starts a master, without `-W`.
     let mut master = Master::start(Setup::new(&text), &[]);
     let worker = master.worker();
     signal::send(worker as i32, signal::KILL).expect("it runs");

@@ -87,7 +87,7 @@ fn a_backend_keeps_the_counts_of_deleted_servers() {
     let added = weir.cli(&format!("add server app/d {}", origin.address()));
     assert_eq!(added, "New server registered.");
     weir.cli("enable server app/d");
-    // Nothing is kept that would hold the server back.
+    // The connection is not kept, so that it does not hold the server back.
     weir.web().ask("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
     weir.cli("disable server app/d");
     eventually("it is gone", || weir.cli("del server app/d").contains("deleted").then_some(()));

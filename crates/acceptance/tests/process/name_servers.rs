@@ -35,7 +35,7 @@ impl Dnsmasq {
     }
 
     /// `dnsmasq` cannot inherit a socket, so it gets a port that was free for datagrams a moment
-    /// ago. Where that is not enough it ends.
+    /// ago. If the port is taken meanwhile, `dnsmasq` exits.
     fn try_start(hosts: &Path, service: &str) -> Option<(Child, SocketAddr)> {
         let address = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         let address = address.expect("a port");
@@ -49,7 +49,7 @@ impl Dnsmasq {
             .stderr(Stdio::null())
             .spawn();
         let mut child = child.expect("dnsmasq starts");
-        // Before it answers, a signal ends it.
+        // Before its first answer a signal would end `dnsmasq`.
         let stays = eventually("an answer of dnsmasq, or its end", || {
             let ended = child.try_wait().is_ok_and(|status| status.is_some());
             if ended { Some(false) } else { answers(address).then_some(true) }
@@ -75,7 +75,7 @@ impl Drop for Dnsmasq {
     }
 }
 
-/// Whether it says anything to a question about the root.
+/// Whether the server answers a query for the root.
 fn answers(address: SocketAddr) -> bool {
     let ask = || {
         let socket = UdpSocket::bind("127.0.0.1:0")?;

@@ -42,7 +42,7 @@ fn state(weir: &Running) -> [String; 4] {
     fields.map(|field| weir.stat("app", "s", field))
 }
 
-/// Checks that the origin has seen.
+/// The number of checks that the origin has received.
 fn checks(origin: &Origin) -> usize {
     origin.requests().iter().filter(|request| request.target() == "/health").count()
 }

@@ -29,7 +29,7 @@ fn persist_goes_to_the_server_that_is_down() {
     }
 }
 
-/// That a connection was closed for want of use says nothing against its server.
+/// The close of an unused connection does not count against its server.
 #[test]
 fn a_stale_connection_does_not_move_a_session() {
     let bound = "GET / HTTP/1.1\r\nHost: test\r\nCookie: C=a\r\n\r\n";

@@ -394,7 +394,7 @@ fn a_name_whose_address_changes_all_the_time_is_followed() {
         address(&weir, "s", expected);
     }
     drop(dns);
-    // The name server is gone: what is known is kept for `hold timeout`.
+    // The name server is down: known addresses are kept for `hold timeout`.
     pass(Duration::from_millis(500));
     assert_eq!(state(&weir, "s", &["srv_addr"]), "127.0.0.1");
 }
@@ -457,7 +457,7 @@ fn a_server_without_resolvers_gets_no_name_from_a_command() {
     assert_eq!(weir.cli("set server other/v fqdn app.test").trim(), refused);
 }
 
-/// A server's place as a service tells it, and why it rests.
+/// The columns of a server's address and port from its service record, and of its maintenance.
 const PLACE: [&str; 3] = ["srv_addr", "srv_port", "srv_admin_state"];
 
 #[test]

@@ -296,7 +296,7 @@ fn a_request_whose_answer_has_begun_is_not_sent_again() {
     }
 }
 
-/// A 100 says nothing of the answer. The client gets the first one only.
+/// A 100 is not the final response. The client gets the first one only.
 #[test]
 fn a_request_that_is_sent_again_is_continued_once() {
     for version in [1, 2] {

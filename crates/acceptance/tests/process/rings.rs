@@ -127,7 +127,7 @@ fn logs_of_others_are_passed_on() {
     assert_eq!(udp.line(), "<13>four");
     stream.write_all(b"ve\n").expect("it is read");
     assert_eq!(udp.line(), "<13>five");
-    // There is room for one connection; a silent one makes room.
+    // The ring accepts one connection; a new one replaces a silent one.
     let mut next = TcpStream::connect(weir.address("tcp")).expect("a listener");
     next.write_all(b"<13>six\n").expect("it is read later");
     assert_eq!(udp.line(), "<13>six");

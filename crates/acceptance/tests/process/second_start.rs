@@ -1,4 +1,4 @@
-//! A start or a reload that fails leaves the process that serves with all that it had.
+//! A start or a reload that fails leaves the serving process unchanged.
 
 use crate::support::master::Master;
 use crate::support::{Setup, eventually, run};

@@ -222,7 +222,7 @@ fn listeners_pause_and_resume() {
     assert_eq!(weir.web().get("/").status(), 200);
 }
 
-/// A process that wants the ports of `old` for itself, and one more, `other`.
+/// A process that takes over the ports of `old`, and has another one, `other`.
 fn heir(old: &Running, other: &str) -> Setup {
     let (pid, own) = (old.pid().to_string(), old.address("web"));
     Setup::new(&format!(

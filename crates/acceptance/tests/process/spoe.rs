@@ -1,5 +1,5 @@
-//! `filter spoe`: agents set variables, events come in their order, and what goes wrong has its
-//! error, its log line and its message.
+//! `filter spoe`: agents set variables, events are sent in order, and errors have their status, log
+//! line and message.
 
 use crate::support::{
     Client, Directory, LogReceiver, Moment, Origin, Running, Setup, eventually, run,

@@ -1,5 +1,5 @@
-//! Servers that go on where a process before has left them (`server-state-file`), and dumps that
-//! both Weir and HAProxy understand.
+//! Servers that start in the state that an earlier process has saved (`server-state-file`), and
+//! dumps that both Weir and HAProxy understand.
 
 use crate::support::{Origin, Running, Setup, eventually, program, run};
 use std::path::Path;

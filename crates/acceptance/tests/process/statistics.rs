@@ -95,7 +95,7 @@ fn an_open_page_needs_nothing() {
 
 #[test]
 fn the_page_is_found_in_absolute_targets() {
-    // As those of HTTP/2 are.
+    // Requests over HTTP/2 have absolute targets, too.
     let weir = start();
     for target in ["/haproxy?stats;csv", "http://t/haproxy?stats;csv"] {
         let page = get(&weir, "open", target, "x: y");

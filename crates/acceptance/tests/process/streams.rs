@@ -273,7 +273,7 @@ fn ends_that_are_no_fault_are_not_counted_as_one() {
 #[test]
 fn streams_are_listed_with_the_descriptors_of_their_connections() {
     let origin = Origin::new(|mut peer| {
-        // Settings, and nothing more.
+        // An empty SETTINGS frame.
         peer.client.send([0, 0, 0, 4, 0, 0, 0, 0, 0]);
         peer.client.rest();
     });

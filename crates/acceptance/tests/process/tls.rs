@@ -634,7 +634,7 @@ fn keywords_that_the_library_lacks_are_errors() {
     weir.expect_error("'tune.ssl.default-dh-param' has no effect in this build (AWS-LC).");
 }
 
-/// The timestamps that a client gets which asks for them, with the newest version or another one.
+/// The certificate timestamps (RFC 6962) that a client gets, with this version at most.
 fn timestamps(weir: &Running, newest: SslVersion) -> Vec<u8> {
     let told = Arc::new(Mutex::new(Vec::new()));
     let noted = told.clone();

@@ -264,7 +264,8 @@ fn names_are_hidden_from_sessions_that_are_anonymous() {
     for name in ["fe=web", "be=a", "srv=s ", "127.0.0.1", "secret", "bank"] {
         assert!(!told.contains(name), "{name}: {told}");
     }
-    // Another session that looks after it does not show names, unless it starts the trace.
+    // A trace that was started under `set anon` shows no names to another session either, until
+    // that session starts it.
     tell(&weir, &["trace h1 level data"]);
     assert_eq!(weir.web().get("/second").status(), 200);
     tell(&weir, &["trace h1 start now"]);

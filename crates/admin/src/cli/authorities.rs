@@ -31,7 +31,8 @@ impl AuthorityKind {
     }
 }
 
-/// `show ssl ca-file|crl-file [<file>[:<index>]]`; `*<file>` is what a transaction will make of it.
+/// `show ssl ca-file|crl-file [<file>[:<index>]]`; `*<file>` shows the result of the open
+/// transaction.
 pub(super) fn show(call: &mut Call<'_>) -> Reply {
     let kind = AuthorityKind::of(call);
     let asked = call.word(3);

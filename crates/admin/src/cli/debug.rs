@@ -25,7 +25,7 @@ pub(super) fn check(call: &mut Call<'_>) -> Reply {
     Reply::Done
 }
 
-/// `debug dev delay [<ms>]`: the session sleeps, and nothing else does.
+/// `debug dev delay [<ms>]`: suspends the session alone, not its thread.
 pub(super) fn delay(call: &mut Call<'_>) -> Reply {
     issued(call);
     Reply::Later(Later::Pause(span(call).as_millis() as u32))

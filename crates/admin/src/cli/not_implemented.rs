@@ -11,7 +11,7 @@ pub(super) const NOT_YET: &[&str] = &[
     "debug dev tkill",
 ];
 
-/// The command that these words call, if it is one of them.
+/// The unimplemented command that these words call, if any.
 pub(super) fn find(words: &[String]) -> Option<&'static str> {
     let matches = |name: &&&str| {
         let count = name.split(' ').count();

@@ -5,7 +5,7 @@ use sample::pattern::{Dictionary, Refusal, Sighting, View};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Rows that one piece of a listing looks at.
+/// The number of rows in one piece of a listing.
 const STEP: u32 = 128;
 
 /// Which of the two families of commands: they differ in words and in which dictionaries they see.

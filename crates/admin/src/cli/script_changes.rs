@@ -6,7 +6,7 @@ use crate::settings::{CliSocket, Level, Settings};
 use engine::state::worker::Worker;
 use std::rc::Rc;
 
-/// Runs a command in the name of a script. Returns the text of its message, if it has one.
+/// Runs a command in the name of a script. Returns the text of its message, if any.
 pub(crate) fn run(worker: &Rc<Worker>, settings: &Settings, words: &[&str]) -> Option<String> {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let socket = CliSocket { level: Level::Admin, ..CliSocket::default() };

@@ -90,7 +90,7 @@ async fn converse(
     let channel = Channel::new(&worker.thread, transport, input);
     let (parser, pace) = (Parser::default(), Pacer::default());
     let mut session = Session { worker, settings, channel, state, parser, pace };
-    // A client that went away or kept silent for too long needs no answer.
+    // A client that has left or timed out needs no answer.
     if session.talk().await.is_ok() {
         session.channel.part().await;
     }

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Which streams are shown, and in what detail.
+/// The streams to list, and the detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StreamDetail {
     /// A line each.

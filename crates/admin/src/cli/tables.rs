@@ -117,7 +117,7 @@ pub(super) fn clear(call: &mut Call<'_>) -> Reply {
     Reply::Done
 }
 
-/// Takes the entries out that pass all filters, but those in use.
+/// Removes the entries that pass all filters, except those in use.
 fn removal(table: &Arc<Table>, filters: Vec<EntryFilter>, now: u64) -> Reply {
     let (table, mut walk) = (table.clone(), GroupWalk::default());
     Reply::Pieces(Box::new(move |_, _| {

@@ -91,7 +91,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     Reply::Dump(shared.traces.with(source, |state| status(source, state)))
 }
 
-/// All about one source.
+/// The state of one source.
 fn status(source: Source, state: &TraceState) -> String {
     let mut out = format!("Trace status for {}:\n", source.name());
     let sink = sink_name(state);

@@ -1,5 +1,5 @@
-//! `show why`: what became of transactions, in plain sentences, from what the threads remember of
-//! them.
+//! `show why`: outcomes of transactions in plain sentences, from the flight recorders of the
+//! threads.
 
 use super::call::{Call, Later, Reply};
 use engine::state::records::anon::Anon;
@@ -113,7 +113,7 @@ impl WhyPage<'_> {
         )
     }
 
-    /// All that is known of one transaction.
+    /// All records of one transaction.
     fn story(&self, it: &(usize, Flight)) -> String {
         let (thread, flight) = it;
         let mut out = format!(

@@ -29,7 +29,7 @@ pub struct Process {
     pub started: u64,
     /// Its version; that of a program is not known.
     pub version: String,
-    /// Whether another process has replaced it, so that it finishes.
+    /// Whether another process has replaced it, so that it ends soon.
     pub leaving: bool,
 }
 

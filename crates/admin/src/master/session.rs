@@ -225,7 +225,7 @@ impl MasterSession {
     }
 
     /// Runs a command about the session itself, for any selected process. `false`: the command is
-    /// about something else.
+    /// not one of the session's own.
     fn own(&mut self, command: &Command) -> bool {
         let word = |at: usize| command.words.get(at).map_or("", String::as_str);
         let state = &mut self.state;

@@ -45,7 +45,7 @@ impl Tables {
         Self { settings, page, query, admin, filter, walk, stage }
     }
 
-    /// Appends the next piece, or gathers for it; `false`: it was the last one.
+    /// Appends the next piece, or gathers for it; Returns `false` with the last piece.
     pub(super) fn next(&mut self, worker: &Worker, out: &mut String) -> bool {
         let goes_on = match std::mem::replace(&mut self.stage, PageStage::Begin) {
             PageStage::Begin => {

@@ -324,7 +324,7 @@ fn the_dashboard_has_histograms_and_the_last_checks() {
     ] {
         assert!(body.contains(part), "{part}\n{body}");
     }
-    // The backend's are those of its servers.
+    // The histogram of the backend is the sum of its servers' histograms.
     assert_eq!(body.matches("\"latency\":{\"total\":[50,1,1]}").count(), 2, "{body}");
 }
 

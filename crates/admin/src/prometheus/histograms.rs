@@ -119,7 +119,7 @@ enum SpanTimes<'a> {
 }
 
 impl SpanTimes<'_> {
-    /// All of them, or `None` while servers are left to be added to those that were passed.
+    /// The sum, or `None` while servers remain to be added to `passed`.
     fn summary(&self, span: Span, passed: &mut (Summary, usize)) -> Option<Summary> {
         let back = match self {
             Self::Own(counters) => return Some(counters.latencies.summary(span)),

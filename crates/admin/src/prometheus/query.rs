@@ -41,8 +41,8 @@ pub(super) struct MetricQuery {
 }
 
 impl MetricQuery {
-    /// Reads the query of a URI; without a `scope` all are wanted, an empty one takes back those
-    /// before it. `None`: there is no such scope.
+    /// Reads the query of a URI; without a `scope` all scopes are selected, an empty `scope`
+    /// revokes those before it. `None`: there is no such scope.
     pub(super) fn parse(uri: &[u8]) -> Option<Self> {
         const ALL: u8 = u8::MAX;
         let mut query = Self { scopes: ALL, no_maint: false, extra: false };

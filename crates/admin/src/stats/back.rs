@@ -70,7 +70,7 @@ fn state(row: &mut Row, back: &Backend, clock: Clock, shown: States) {
     }
 }
 
-/// The sum over the servers that requests go to: the active ones, else the backup ones.
+/// The sum over the servers in use: the active ones, else the backup ones.
 fn total(back: &Backend, weight: impl Fn(&Server) -> u32) -> u32 {
     let backup = back.balancer.usable().on_backup();
     let takes_part = |it: &&Server| it.state.is_usable() && it.settings.balance.backup == backup;

@@ -482,8 +482,7 @@ fn none(_: &InfoSource<'_>) -> Value {
     Value::U32(0)
 }
 
-/// Gathers all values, as the worker that answers sees them; `precise`: times and rates with
-/// fractions.
+/// Gathers all values, as seen by the answering worker; `precise`: times and rates with fractions.
 pub fn all(worker: &Worker, settings: &Settings, precise: bool) -> Vec<Item> {
     let clock = Clock::of(worker);
     let uptime = worker.thread.nanos().saturating_sub(worker.shared.started) / 1_000;

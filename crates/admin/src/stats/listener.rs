@@ -9,7 +9,7 @@ use proxy::frontend::listener::{ListenerState, standing};
 use settings::Bind;
 use transport::stats::counters::{Counters, Metric};
 
-/// Counters that a listener shows. What HAProxy calls its sessions are connections.
+/// Counters that a listener shows. The sessions of HAProxy are connections here.
 const COUNTERS: &[(Field, Metric)] = &[
     (Field::Stot, Metric::Connections),
     (Field::Bin, Metric::BytesIn),

@@ -30,7 +30,7 @@ impl Listing {
         Self { filter, look, walk: Walk::default(), begun: false, first: true }
     }
 
-    /// Appends the next piece; `false`: it was the last one.
+    /// Appends the next piece; Returns `false` with the last piece.
     pub(crate) fn next(&mut self, worker: &Worker, out: &mut String) -> bool {
         if !std::mem::replace(&mut self.begun, true) {
             match self.look {

@@ -216,7 +216,7 @@ fn open(counters: &Counters, begun: Metric, ended: Metric) -> u64 {
     counters.since_start(begun).saturating_sub(counters.since_start(ended))
 }
 
-/// Shares whose quantiles are shown.
+/// The quantiles that are shown.
 const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
 
 const LATENCY: [Column; 15] = [

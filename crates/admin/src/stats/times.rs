@@ -8,8 +8,8 @@ use std::ops::Range;
 use stdx::Summary;
 use transport::stats::latency::{SPANS, Span};
 
-/// How long requests to all servers of a backend took, those that are gone included: added up on
-/// the way past them, since thousands of histograms at once would hold a thread.
+/// Latencies of requests to all servers of a backend, deleted servers included: added up as the
+/// rows of servers pass, because thousands of histograms at once would hold a thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times([Summary; SPANS.len()]);
 

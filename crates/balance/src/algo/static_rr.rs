@@ -44,7 +44,7 @@ impl Table {
 struct Credits<'a> {
     weights: &'a [i64],
     round: i64,
-    /// Turns that each has had.
+    /// Turns that each server has had.
     served: Vec<i64>,
     /// Servers with credit for a whole turn.
     owed: BTreeSet<usize>,
@@ -52,7 +52,7 @@ struct Credits<'a> {
     even: BTreeSet<usize>,
     /// The step at which a server enters `due`, and its index.
     rising: BinaryHeap<Reverse<(i64, usize)>>,
-    /// The step at which each does; what `rising` has of it besides is out of date.
+    /// The present step of each server in `rising`; entries with another step are out of date.
     due: Vec<i64>,
 }
 

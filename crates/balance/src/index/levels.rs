@@ -151,7 +151,7 @@ impl Levels {
                 .map_or_else(left, |_| true)
     }
 
-    /// Puts the server that was left beside the lowest ring where it belongs.
+    /// Puts the server beside the lowest ring in its proper ring.
     fn drain_released(&self, rings: &mut Rings) {
         let slot = self.front.released.swap(NIL, AcqRel);
         if slot != NIL {

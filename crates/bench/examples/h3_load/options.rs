@@ -14,7 +14,7 @@ pub(crate) struct Options {
     pub(crate) seconds: u32,
     /// Each thread has a socket, and its share of the connections.
     pub(crate) threads: u32,
-    /// A connection makes one request, and another one follows it.
+    /// A connection makes one request, and is followed by a new connection.
     pub(crate) handshakes: bool,
     /// A connection makes one request, and stays idle.
     pub(crate) hold: bool,

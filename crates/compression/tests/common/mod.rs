@@ -143,7 +143,7 @@ pub(crate) fn round_trip(
     output
 }
 
-/// Calls the encoder until it has done everything; it must go on whenever it has room.
+/// Calls the encoder until it is done; it must make progress whenever it has room.
 fn run(
     encoder: &mut Encoder,
     mut input: &[u8],

@@ -33,8 +33,8 @@ impl Builder<'_> {
     }
 }
 
-/// The way to the process that takes over the listener: a PROXY header goes first if it expects
-/// one.
+/// The way to the process that takes over the listener: a PROXY header is sent first if the
+/// listener expects one.
 fn successor(from: &Peers) -> Option<PeerServer> {
     let bind = from.bind.as_ref()?;
     let address = match &bind.address {

@@ -50,7 +50,7 @@ pub struct Check {
     pub agent: AgentCheck,
 }
 
-/// How the agent of a server is asked.
+/// The settings of an agent check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentCheck {
     /// `agent-check`: whether it is.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub struct Program {
     /// Its name.
     pub name: Arc<str>,
-    /// `command`: what to run, and with which arguments.
+    /// `command`: the program with its arguments.
     pub command: Vec<String>,
     /// `user`, resolved.
     pub uid: Option<u32>,

@@ -24,7 +24,7 @@ pub struct NameServer {
     pub name: String,
     /// Where it is.
     pub address: SocketAddr,
-    /// Whether it is asked over TCP.
+    /// Whether queries are sent over TCP.
     pub stream: bool,
     /// Options of its connections: `source`, `maxconn`, TLS (section 5.2).
     pub options: Option<Box<ServerOptions>>,

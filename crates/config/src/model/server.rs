@@ -155,7 +155,7 @@ pub(crate) fn constant(expression: &str) -> Option<&str> {
 }
 
 impl ServerOptions {
-    /// The name that it is asked by, where that has to be a constant (`sni`).
+    /// The configured SNI, if it is a constant (`sni`).
     pub fn server_name(&self) -> Option<&str> {
         constant(&self.tls.sni.as_ref()?.written.0)
     }

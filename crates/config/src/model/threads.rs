@@ -80,7 +80,7 @@ impl Threads {
         if left > 0 { Err(left) } else { Ok(Self(group_of.into_iter().map(seat).collect())) }
     }
 
-    /// How many there are.
+    /// The number of threads.
     pub fn count(&self) -> usize {
         self.0.len()
     }

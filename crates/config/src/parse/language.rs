@@ -509,8 +509,8 @@ impl Rank {
     }
 }
 
-/// Warns of a rule behind rules that run later than it, and names those of them that run next. As
-/// in HAProxy, not called for `use_backend`, because `use-server` belongs to the backend.
+/// Warns of a rule behind rules that run later, and names the kind that runs next. As in HAProxy,
+/// not called for `use_backend`, because `use-server` belongs to the backend.
 fn in_order(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, rank: Rank) {
     let mut later = Rank::ALL.into_iter().filter(|other| *other > rank);
     if let Some(next) = later.find(|other| other.is_in(&proxy.rules)) {

@@ -5,7 +5,7 @@ use crate::lex::Word;
 use crate::line::{Args, Line};
 use crate::parse::proxy;
 
-/// Defines in a section what the line would have.
+/// Defines the settings of the line in a section.
 pub(crate) fn define(section: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) {
     let Some(words) = instead(section, args) else { return };
     let words = words.into_iter().map(Word::plain).collect();

@@ -78,7 +78,7 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
     }),
 ];
 
-/// Options of a server that have an effect for peers, beside those of TLS.
+/// Options of a server that peers support besides those of TLS.
 const PROXY_PROTOCOL: &[&str] = &[
     "no-send-proxy",
     "no-send-proxy-v2",
@@ -150,7 +150,7 @@ fn one_listener(draft: &DraftPeers, args: Args<'_>) -> Parsed {
     }
 }
 
-/// `peer <name> [<addr>:<port>] [param*]`; the local one listens there.
+/// `peer <name> [<addr>:<port>] [param*]`; the local peer listens at its address.
 fn peer(draft: &mut DraftPeers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let Some(name) = args.get(1) else {
         cx.warn(args, 0, format!("'{}' without a name has no effect.", args.text(0)));

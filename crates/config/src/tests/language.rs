@@ -91,7 +91,7 @@ fn rules_that_run_earlier_than_they_stand_are_told() {
     assert_eq!(messages(&text, Severity::Warning), [told]);
 }
 
-/// Of all rules that run later HAProxy names those that run next.
+/// Of all rule sets that run later, the warning names the next one, as HAProxy's does.
 #[test]
 fn rules_are_told_of_those_that_run_next() {
     let lines = [

@@ -86,7 +86,7 @@ fn a_frontend_and_a_backend_may_share_a_name_and_others_not() {
     );
 }
 
-/// The column is that of the keyword that names what is not there.
+/// The error points to the column of the keyword with the unknown name.
 #[test]
 fn names_in_expressions_must_be_there() {
     let others = "backend b\n server s 1.1.1.1:1\nfrontend f\n bind :2\n";

@@ -34,7 +34,7 @@ pub(super) fn error_replies(draft: &mut DraftProxy, shared: &Shared<'_>, cx: &mu
         }
         level = errors.inherited.as_deref();
     }
-    // `default-errorfiles` hides what is inherited.
+    // `default-errorfiles` hides inherited error files.
     replies.retain(|_, reply| !matches!(reply, ErrorReply::Reply(reply) if reply.is_default()));
     sections_of_rules(&draft.name, &draft.rules, shared, cx);
     draft.settings.common.error_replies = replies;

@@ -1,4 +1,4 @@
-//! The filters of a proxy together: those that other lines imply, and where they must be declared.
+//! The filters of a proxy: those that other lines imply, and where they must be declared.
 use super::Shared;
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};

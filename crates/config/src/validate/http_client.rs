@@ -57,7 +57,8 @@ fn is_wanted(global: &Global) -> bool {
 
 type BuiltInLines = Vec<(String, Place)>;
 
-/// Requests that may change something are sent again only if no server has seen them.
+/// The lines of both sections. Requests with an unsafe method are sent again only if no server has
+/// received them.
 fn common(client: &HttpClient, place: &Place) -> BuiltInLines {
     let connect = client.timeout_connect.unwrap_or(CONNECT_MS);
     let retries = client.retries.unwrap_or(RETRIES);

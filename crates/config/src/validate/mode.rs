@@ -161,7 +161,7 @@ fn unheard_cookies(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// Options that only HTTP gives something to do.
+/// Reports options that have an effect in HTTP mode only.
 fn unheard_options(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     let (frontend, backend) = (draft.has_frontend(), draft.has_backend());
     let (front, back) = (&mut draft.settings.front, &mut draft.settings.back);

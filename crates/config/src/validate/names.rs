@@ -43,7 +43,7 @@ fn look_up(proxy: &mut DraftProxy, named: NamedServers, cx: &mut Cx<'_>) {
 
 /// The result of the look-up of a server's first address.
 struct First {
-    /// The address; without one it has to do without for now.
+    /// The address; `None` if the server starts without one.
     ip: Option<IpAddr>,
     /// Whether that of a state file goes first.
     last: bool,

@@ -68,7 +68,7 @@ pub(crate) fn unspoken_by_checks(check: &Check, http: bool) -> Option<String> {
     }
 }
 
-/// The mistake in the check of a server without a port; `None` if its script has one.
+/// The mistake in the check of a server without a port; `None` if its script has a port.
 pub(crate) fn missing_port(ports: StepPorts) -> Option<&'static str> {
     match ports {
         StepPorts::Named => None,

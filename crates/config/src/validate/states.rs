@@ -86,7 +86,7 @@ fn local(proxy: &mut DraftProxy, global: &Global, cx: &mut Cx<'_>) {
     apply(proxy, &own.map(|line| (line.server(), line)).collect(), cx);
 }
 
-/// A file's place: behind `server-state-base`, unless its name says where it is.
+/// The path of a file: behind `server-state-base`, unless it is absolute.
 fn place(global: &Global, name: &str) -> String {
     match &global.server_state_base {
         Some(base) if !name.starts_with('/') => format!("{base}/{name}"),

@@ -60,7 +60,7 @@ enum TrackError {
     Loop { first: String, last: String },
     /// The end of the chain has neither checks nor an agent.
     Unchecked(String),
-    /// There is no such backend.
+    /// The backend does not exist.
     UnknownProxy(String),
     /// The backend has no such server.
     UnknownServer(String),

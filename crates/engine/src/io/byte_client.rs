@@ -47,7 +47,8 @@ pub struct ByteClient {
     deadline: Tick,
     connect_ms: u32,
     /// Milliseconds for answers, counted from when the connection is established, but no less than
-    /// what is left of the time for connecting; `None` if one deadline holds for everything.
+    /// what is left of the time for connecting; `None` if one deadline holds for the whole
+    /// exchange.
     answer_ms: Option<u32>,
 }
 

@@ -83,7 +83,7 @@ impl Resolver {
         }
     }
 
-    /// Takes the orders that came in the meantime.
+    /// Takes the queued orders.
     pub fn take_orders(&self) -> Vec<ResolverOrder> {
         std::mem::take(&mut *self.orders.lock())
     }

@@ -551,7 +551,7 @@ pub struct Backend {
     pub changed_ms: AtomicU64,
     /// Cookies computed from the servers' addresses.
     pub dynamic_cookie: DynamicCookie,
-    /// `fullconn`: streams that mean full load.
+    /// `fullconn`: the number of streams at full load.
     pub full: AtomicU32,
     /// Whether the connection limit of a server moves.
     pub limits_move: AtomicBool,

@@ -27,8 +27,8 @@ pub enum Body {
     Pieces(Pieces),
 }
 
-/// Appends the next chunk (at most some hundred microseconds of work; may be empty). `false`: it
-/// was the last one. Other tasks run between two chunks.
+/// Appends the next chunk (at most some hundred microseconds of work; may be empty). The function
+/// returns `false` with the last piece. Other tasks run between two chunks.
 pub type Pieces = Box<dyn FnMut(&Worker, &mut String) -> bool>;
 
 /// Bytes of a body made in pieces that are sent together.

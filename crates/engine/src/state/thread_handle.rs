@@ -99,7 +99,7 @@ pub struct LocalBackend {
     thread: usize,
     /// The thread's counters, once used.
     block: OnceCell<Arc<Block>>,
-    /// Its servers by slot, as far as they have been used.
+    /// Its servers by slot, if the thread has used them.
     servers: RefCell<Vec<Option<ServerRef>>>,
     /// The direct target.
     direct: OnceCell<ServerRef>,

@@ -2,7 +2,7 @@
 //!
 //! All requests go out before the first answer is looked for, so a server's machine is roused once,
 //! and answers that are there by then cost no wake-up here. One task waits for the missing answers;
-//! a single turn of the poller wakes it for all answers that have come.
+//! a single turn of the poller wakes it for all arrived answers.
 
 use super::checker::Checker;
 use super::probe::{Over, Probe};

@@ -14,7 +14,7 @@ use observability::telemetry::trace::points as trace;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
-/// One check that runs; its record goes back to sleep when this is dropped.
+/// One running check; a drop puts its record back to sleep.
 pub(super) struct CheckRun {
     pub(super) checker: Rc<Checker>,
     pub(super) record: Record,
@@ -152,7 +152,7 @@ pub(super) fn subject(checker: &Checker, record: Record) -> Option<Subject<'_>> 
     Some(Subject { proxy: &back.proxy, back, server })
 }
 
-/// Something under way that counts in the thread's load.
+/// A running check that counts in the thread's load.
 pub(super) struct Underway(Rc<Checker>);
 
 impl Underway {

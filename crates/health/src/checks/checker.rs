@@ -41,7 +41,7 @@ impl Checker {
         }
     }
 
-    /// Registers the thread with the others as one that takes checks.
+    /// Registers the thread as one that takes checks of other threads.
     pub(super) fn register(&self, task: TaskId) {
         self.task.set(task);
         let thread = &self.worker.thread;
@@ -59,7 +59,7 @@ impl Checker {
         records.into_iter().for_each(|record| store.put(record));
     }
 
-    /// Lays a check down again after it ran, until about `interval` milliseconds from now.
+    /// Schedules a check again after it ran, for about `interval` milliseconds from now.
     pub(super) fn lay_down(&self, record: Record, interval: u32) {
         let worker = &self.worker;
         let percent = worker.shared.settings.spread_checks;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The argument in place of a missing address or port.
 const NONE: &str = "NOT_USED";
 
-/// How long a program that was asked to end has for it, in milliseconds.
+/// The time in milliseconds that a program gets to end after its TERM signal.
 const GRACE_MS: u32 = 1_000;
 
 /// Runs one check to its end, and the program to its own.

@@ -1,4 +1,4 @@
-//! A scripted check as expressions and formats see it.
+//! The facts of a scripted check, for expressions and formats.
 
 use balance::ServerName;
 use engine::state::runtime::{Proxy, ProxySection, Server};

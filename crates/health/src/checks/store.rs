@@ -41,7 +41,7 @@ impl Store {
         rule::drawn(record.due, before, after.or_else(again), slack)
     }
 
-    /// When the next one is due.
+    /// The time at which the next check is due.
     pub fn next(&self) -> Option<u64> {
         self.0.first().map(|next| next.due)
     }

@@ -141,13 +141,13 @@ impl Searches {
         done
     }
 
-    /// The name whose question under way has this number.
+    /// The name with an open query of this number.
     pub(super) fn by_question(&self, id: u16) -> Option<usize> {
         self.questions.get(&id).copied()
     }
 
-    /// A number for a question, from this one on. There are no more than 65,536: where all are
-    /// under way, the name that had this number loses its answer, and asks again.
+    /// A number for a question, from this one on. There are at most 65,536 numbers: when all are in
+    /// use, the name that had this number loses its answer, and sends another query.
     pub(super) fn number(&self, first: u16) -> u16 {
         let mut numbers = (0..=u16::MAX).map(|step| first.wrapping_add(step));
         numbers.find(|id| !self.questions.contains_key(id)).unwrap_or(first)

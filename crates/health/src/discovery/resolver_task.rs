@@ -337,7 +337,7 @@ impl ResolverTask {
     }
 }
 
-/// The address that a request gets: of the family it prefers, if there is one.
+/// The address for a request: of its preferred family, if there is one.
 fn best(resolution: &Resolution, family: RecordType) -> Option<std::net::IpAddr> {
     let wish = dns::address_choice::AddressPreference {
         family,

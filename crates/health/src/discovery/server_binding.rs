@@ -42,7 +42,7 @@ impl Room {
         self.server()?.settings.resolve.as_deref()
     }
 
-    /// The server's current address, if it has one.
+    /// The server's current address, if any.
     pub(super) fn address(&self) -> Option<IpAddr> {
         let place = self.server()?.location.now();
         place.address.inet().filter(|_| place.known).map(|address| address.ip())
@@ -85,7 +85,7 @@ impl UsedAddresses {
 }
 
 /// Gives a server the best of the current addresses of its name; returns whether its address
-/// changed. `taken` are those of all servers that use the same name; `by` is the source of the
+/// changed. `taken` has the addresses of all servers with the same name; `by` is the source of the
 /// answer, for the log.
 pub(super) fn assign_address(
     worker: &Worker,
@@ -152,7 +152,7 @@ pub(super) fn words(failure: ResolveError) -> &'static str {
     }
 }
 
-/// How an address is called that came along with a service.
+/// The log's words for the source of an address that a SRV answer contained.
 const ADDITIONAL: &str = "DNS additional record";
 
 /// A server that has to be found by the name of a host from now on, or not any more.

@@ -21,7 +21,7 @@ use transport::stats::transaction_log::Cause as End;
 
 pub use balance::notice::Cause;
 
-/// Puts servers into the states that a process before has left, before anything runs.
+/// Restores the states that a previous process has saved, before anything runs.
 pub fn restore_all(shared: &Shared) {
     let mut told = Vec::new();
     for back in shared.all_backends().filter(|back| !back.proxy.settings.disabled) {
@@ -166,8 +166,8 @@ pub fn set_weight(worker: &Worker, back: &Backend, slot: usize, weight: u32) {
     review(worker, back);
 }
 
-/// A server's operational state has changed: carries out what follows and tells it, once per
-/// change.
+/// Carries out the consequences of a change of a server's operational state, and reports it, once
+/// per change.
 pub fn server_changed(
     worker: &Worker,
     back: &Backend,

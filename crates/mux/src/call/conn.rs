@@ -8,7 +8,7 @@ use stdx::Key;
 /// The key of the only stream.
 const STREAM: Key = Key { index: 0, generation: 0 };
 
-/// How far the transaction has read the request.
+/// The transaction's progress in reading the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestProgress {
     /// Its head was not read.

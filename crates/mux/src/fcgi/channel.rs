@@ -29,7 +29,7 @@ impl FcgiConn {
         !self.is_draining && self.broken.is_none()
     }
 
-    /// Opens no further requests; those under way continue.
+    /// Opens no further requests; running ones continue.
     pub fn begin_shutdown(&mut self) {
         self.is_draining = true;
     }

@@ -24,7 +24,7 @@ const MAX_SPARES: usize = 4;
 pub enum FcgiError {
     /// A record of another version.
     Version,
-    /// A record whose length does not fit its type.
+    /// A record of a fixed-size type has another length.
     Length,
     /// A record of a request for the connection.
     NullRequest,

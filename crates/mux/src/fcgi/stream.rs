@@ -199,7 +199,7 @@ impl FcgiStream {
         !self.awaits_head() || more || self.has_ended()
     }
 
-    /// Whether a read would return something.
+    /// Whether a read would return bytes or the end.
     pub(super) fn is_readable(&self) -> bool {
         let more = !self.is_stalled && !self.waiting().is_empty();
         let done = matches!(self.read, ReadPhase::Done | ReadPhase::Failed(_));

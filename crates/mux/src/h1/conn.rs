@@ -113,8 +113,8 @@ impl H1Conn {
         self.flags.set(Flags::CLOSE, true);
     }
 
-    /// Lets a request omit that its connection closes after it (`option http-pretend-keepalive`).
-    /// Must be called before the head is encoded.
+    /// Omits the `close` from requests whose connection closes after them (`option
+    /// http-pretend-keepalive`). Must be called before the head is encoded.
     pub fn pretend_keep_alive(&mut self) {
         self.flags.set(Flags::HIDES_CLOSE, true);
     }

@@ -176,7 +176,7 @@ impl Stream {
         &self.inbox[self.taken..]
     }
 
-    /// Whether a read would return something.
+    /// Whether a read would return bytes or the end.
     pub(super) fn is_readable(&self) -> bool {
         self.reset.is_some()
             || self.refusal.is_some()

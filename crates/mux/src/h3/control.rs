@@ -108,7 +108,7 @@ impl H3Conn {
         }
     }
 
-    /// Handles the end of a unidirectional stream, in whatever way it ends.
+    /// Handles the end or reset of a unidirectional stream.
     pub(super) fn end_control(&mut self, id: u64) -> Result<(), H3Error> {
         let Some(at) = self.peer_streams.iter().position(|stream| stream.id == id) else {
             return Ok(());
@@ -233,8 +233,8 @@ impl H3Conn {
         }
     }
 
-    /// Checks the stream of a priority (RFC 9218 section 7.2). Responses are sent in the order in
-    /// which they come, so it has no effect.
+    /// Checks the stream of a priority (RFC 9218 section 7.2). Responses are sent in the order of
+    /// requests, so it has no effect.
     fn priority_update(&mut self, kind: H3FrameType, payload: &[u8]) -> Result<(), H3Error> {
         let Some((id, _)) = varint::decode(payload) else {
             return Err(self.fail(H3ErrorCode::FRAME_ERROR, "truncated PRIORITY_UPDATE"));

@@ -164,7 +164,7 @@ impl RequestStream {
         self.out.len() - self.sent
     }
 
-    /// Whether a read would return something.
+    /// Whether a read would return bytes or the end.
     pub(super) fn is_readable(&self) -> bool {
         self.reset.is_some()
             || self.refusal.is_some()

@@ -28,8 +28,8 @@ pub fn wants(tx: &Transaction, event: SpoeEvent) -> bool {
     filters(tx, event).next().is_some()
 }
 
-/// The exchanges of an event, one after the other: those of the frontend's engines, then those of
-/// the backend's; `None` if it sends no messages.
+/// The exchanges of an event, in order: those of the frontend's engines, then those of the
+/// backend's; `None` if it sends no messages.
 pub fn at_event(tx: &Transaction, event: SpoeEvent) -> Option<Box<dyn PendingAnswer>> {
     let left: VecDeque<_> =
         filters(tx, event).map(|it| (it.clone(), Subject::Event(event))).collect();
@@ -89,7 +89,7 @@ impl Subject {
     }
 }
 
-/// Exchanges, one after the other.
+/// Exchanges that run in order.
 struct SpoeExchanges {
     left: VecDeque<(Arc<SpoeFilter>, Subject)>,
     current: Option<SentPayload>,

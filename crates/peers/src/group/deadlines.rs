@@ -36,7 +36,7 @@ impl Group {
         self.connect(now);
     }
 
-    /// Asks for the connections that are due.
+    /// Requests the connections that are due.
     fn connect(&mut self, now: u64) {
         for (at, peer) in self.peers.iter_mut().enumerate() {
             if peer.reconnect_at.is_some_and(|due| due <= now) {

@@ -87,7 +87,7 @@ impl Group {
         let event = Event::RefusedBy(known.name.clone(), status.code());
         self.actions.push_back(Action::Report(event));
         if status == Status::BadVersion {
-            // Alternates, so that a peer that was replaced by a newer one is met again.
+            // Versions alternate, so that a peer is reached whatever its version.
             known.version = match known.version {
                 Version::V21 => Version::V20,
                 Version::V20 => Version::V21,

@@ -19,7 +19,7 @@ impl Group {
     pub fn transmit(&mut self, id: SessionId, out: &mut Vec<u8>, room: usize, now: u64) -> bool {
         let Some(mut session) = self.sessions.remove(&id) else { return false };
         let before = out.len();
-        // The rest of an update that was begun comes first.
+        // The rest of an unfinished update comes first.
         let mut more = !flush(&mut session.outgoing.held, out, room)
             || !flush(&mut session.pending, out, room);
         if !more && session.state == State::Open {
@@ -63,7 +63,7 @@ impl Group {
             false => Control::ResyncPartial,
         };
         control.write(&mut session.pending);
-        // The next call sends it, and then what has changed.
+        // The next call sends the name, and then the changes.
         false
     }
 
@@ -85,13 +85,13 @@ impl Group {
         true
     }
 
-    /// Whether a table is not taught yet: this process alone changes it, and others may still know
-    /// what it was before this process was started again.
+    /// Whether a table is not taught yet: this process alone changes it, and other nodes may still
+    /// teach the values from before its restart.
     fn withholds(&self, table: usize) -> bool {
         self.roles[table].owner == Owner::This && !self.is_up_to_date()
     }
 
-    /// Sends what has changed in each table. `false`: there is more than was sent.
+    /// Sends the changes of each table. `false`: there is more than was sent.
     fn teach_changes(
         &mut self,
         peer: usize,
@@ -186,7 +186,7 @@ fn flush(from: &mut Vec<u8>, out: &mut Vec<u8>, room: usize) -> bool {
     from.is_empty()
 }
 
-/// Queues the acknowledgements of what was learned since the last ones.
+/// Queues the acknowledgements of updates learned since the last ones.
 fn write_acks(session: &mut Session) {
     for table in session.incoming.tables.iter_mut().filter(|table| table.owes_ack) {
         table.owes_ack = false;

@@ -246,7 +246,7 @@ fn five_peers_converge_whatever_connections_are_lost() {
     (0..seeds).for_each(converges);
 }
 
-/// A process under test, and what it says on a connection that the test speaks on.
+/// A process under test, and the peer's end of a connection to it.
 struct Wire {
     group: Group,
     id: SessionId,

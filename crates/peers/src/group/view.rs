@@ -112,7 +112,7 @@ impl Group {
         }
     }
 
-    /// Peers with a connection that exists or is being made, and those whose handshake is over.
+    /// Peers with a connection that is open or being opened, and those whose handshake is over.
     pub fn counts(&self) -> (usize, usize) {
         let is_active = self.peers.iter().filter(|it| it.connecting || it.session.is_some());
         let open = self.sessions.values().filter(|it| it.state == State::Open);

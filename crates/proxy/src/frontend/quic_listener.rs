@@ -116,8 +116,7 @@ fn receive(
         if left > 0 {
             (*at, left) = (0, left - 1);
             batch.clear();
-            // Other errors are those of datagrams sent before, which the transport takes for
-            // losses.
+            // Other errors are those of earlier datagrams, which the transport treats as lost.
             if socket.recv_batch(batch).is_err_and(|it| it.kind() == io::ErrorKind::WouldBlock) {
                 return false;
             }

@@ -1,4 +1,4 @@
-//! The rules that a connection passes before anything is read from it.
+//! The rules that run on a connection before anything is read from it.
 //!
 //! `tcp-request connection` rules go first, then the preamble of the connection
 //! ([`crate::frontend::preamble`]), then the rules of `tcp-request session` (manual section 4): a

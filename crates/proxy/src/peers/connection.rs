@@ -15,7 +15,7 @@ use transport::socket::{Transport, is_transient};
 pub(super) const HANDSHAKE_MS: u32 = 5_000;
 /// Milliseconds for a peer to take what is left when its session is over.
 const FAREWELL_MS: u32 = 1_000;
-/// Bytes that are read before others have their turn.
+/// Bytes of one read; then other tasks run.
 const CHUNK: usize = 16 * 1024;
 
 /// Connects to a peer, as the group has asked for, and serves the connection.

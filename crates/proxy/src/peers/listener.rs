@@ -10,7 +10,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use transport::acceptor;
 
-/// Connections beyond one per peer whose preamble (TLS, PROXY protocol) is under way.
+/// Connections with an unfinished preamble (TLS, PROXY protocol) that are allowed beyond one per
+/// peer.
 const OPENING: usize = 32;
 
 /// Accepts connections until the process stops.

@@ -82,7 +82,7 @@ fn next_shared(worker: &Worker) -> Option<Tick> {
     Some(worker.thread.tick().plus_ms(ahead as u32))
 }
 
-/// Does the thread's part of the shared work, within what its own timers have left of the turn.
+/// Does the thread's share of common work, in the remaining time of the turn.
 async fn do_shared(worker: &Worker) {
     let (thread, work) = (&worker.thread, &worker.shared.work);
     loop {

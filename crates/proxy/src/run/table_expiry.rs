@@ -14,7 +14,7 @@ const PASS_MS: u64 = 1_000;
 /// Entries examined before the job gives way to others.
 const BUDGET: usize = 256;
 
-/// Has each table whose entries expire start a job when it gets its first entry.
+/// Makes each table whose entries expire start a job at its first entry.
 pub(crate) fn tend_all(shared: &Arc<Shared>) {
     let forgetful = shared.tables.iter().filter(|table| table.settings().expire.is_some());
     for table in forgetful {

@@ -64,9 +64,9 @@ struct Session {
 /// The next event that a task waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
-    /// All that there was is done.
+    /// All available bytes are handled.
     Done,
-    /// There is more, and other tasks have their turn.
+    /// More bytes are available; other tasks run first.
     More,
 }
 
@@ -203,7 +203,7 @@ impl Session {
         }
     }
 
-    /// Sends the output as far as the connection takes it.
+    /// Sends as much output as the socket accepts.
     fn flush(&mut self, machine: &mut SpopConn) -> Result<(), Status> {
         while !machine.output().is_empty() || self.call.owes_greeting() {
             match self.call.send(machine.output()) {

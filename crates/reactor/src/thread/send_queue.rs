@@ -27,13 +27,13 @@ pub(crate) const MAX_COALESCED: usize = 4096;
 /// connection may lack room, and its owner has to see this. The system's buffer has so much room
 /// from the start.
 pub(crate) const MAX_UNANSWERED: usize = 8 * 1024;
-/// Most messages sent together,
+/// The number of messages that may be sent together.
 const MESSAGES: usize = 32;
-/// most bytes sent together,
+/// The number of bytes that may be sent together.
 const BYTES: usize = 64 * 1024;
-/// most tasks that run while a message waits,
+/// The number of tasks that may run while a message waits.
 const TASKS: u32 = 32;
-/// and the same with `tune.sched.low-latency`.
+/// The same with `tune.sched.low-latency`.
 const TASKS_LOW_LATENCY: u32 = 1;
 /// Longest time that unsent bytes outlive their socket, in milliseconds.
 const ORPHAN_LIFETIME_MS: u32 = 60_000;

@@ -310,7 +310,7 @@ impl Socket {
         failure.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Sends queued messages, so that nothing overtakes them.
+    /// Sends queued messages, so that they keep their order.
     fn send_waiting(&self) {
         if self.thread.io(self.key, |io| io.ready & QUEUED != 0) {
             self.thread.send_queued();
@@ -378,7 +378,7 @@ impl Socket {
             io.ready & bits != 0
         });
         if ready {
-            // The poller does not report again what is ready already.
+            // The poller does not report readiness twice.
             self.thread.scheduler().wake(owner, Wake::IO);
         }
     }
@@ -494,8 +494,8 @@ impl Socket {
         self.thread.kernel().set_tos(self.handle(), tos)
     }
 
-    /// Acknowledges at once what has been received, and what comes next, because the peer may delay
-    /// more data until then.
+    /// Acknowledges received data and the next segment at once, because the peer may delay more
+    /// data until then.
     pub fn acknowledge(&self) {
         self.thread.kernel().acknowledge(self.handle());
     }
@@ -513,8 +513,8 @@ impl Drop for Socket {
     }
 }
 
-/// A listening socket that several threads may share. Dropping it unregisters but does not close
-/// it.
+/// A listening socket that several threads may share. A drop unregisters the socket but does not
+/// close it.
 #[derive(Debug)]
 pub struct Listener {
     thread: Rc<Thread>,

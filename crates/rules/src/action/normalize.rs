@@ -28,7 +28,7 @@ pub enum Normalizer {
     QuerySortByName,
 }
 
-/// The name of a normalizer, the option that it may have, and what it becomes with or without.
+/// The name of a normalizer, its option if any, and its value with or without the option.
 type Entry = (&'static str, Option<&'static str>, fn(bool) -> Normalizer);
 
 const TABLE: &[Entry] = &[
@@ -188,8 +188,8 @@ fn strip_dot(path: &[u8]) -> Vec<u8> {
     out.join(&b'/')
 }
 
-/// Merges `..` with the segment before it; a `..` that would leave the root stays, unless `full`.
-/// Behind a last `..` there is a slash then, whatever became of it.
+/// Merges `..` with the segment before it; a `..` that would leave the root stays, unless `full`. A
+/// target that ends in `..` gets a slash behind it.
 fn strip_dotdot(path: &[u8], full: bool) -> Vec<u8> {
     let Some(rest) = path.strip_prefix(b"/") else { return path.to_vec() };
     let mut out: Vec<&[u8]> = Vec::new();

@@ -182,7 +182,8 @@ pub(super) fn capture(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseErro
         Side::Response => &input.cx.captures.response,
     };
     if word == "id" {
-        // A backend writes into the slots of whichever frontend comes; those it lacks stay empty.
+        // A backend writes into the slots of any frontend; slots that the frontend lacks stay
+        // empty.
         let client = CLIENT_SIDE.iter().any(|place| input.cx.places.holds(*place));
         let response = input.ruleset.side() == Side::Response;
         let needed = NeededCapture { response, slot: number };

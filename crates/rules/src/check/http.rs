@@ -24,8 +24,8 @@ pub struct RequestLine {
 pub struct HttpSend(pub RequestLine);
 
 impl HttpSend {
-    /// The request as sent. `base` has the values that the step leaves open; if it `wins`, it also
-    /// replaces those of the step. `state` is the value of the state header, if one is sent.
+    /// The request as sent. `base` has the defaults of the step; if it `wins`, it also overrides
+    /// the step. `state` is the value of the state header, if one is sent.
     pub fn build(
         &self,
         base: Option<(&RequestLine, bool)>,

@@ -1,4 +1,4 @@
-//! Tests of check scripts: what lines mean, and what answers are worth.
+//! Tests of check scripts: meanings of lines, and verdicts on answers.
 
 use super::*;
 use crate::check::protocol::{Finding, Protocol};

@@ -1,4 +1,4 @@
-//! Every action in every rule set that allows it: what changes because of it.
+//! Tests that every action has an effect in every rule set that allows it.
 
 use super::{Cursor, RuleSet, RuleSetKind};
 use crate::testing::{Transaction, parse, with_parser};

@@ -35,7 +35,8 @@ fn lines_match_their_patterns() {
     }
 }
 
-/// Every derived keyword with a pattern that it alone makes fit, and one that does not fit.
+/// Every derived keyword with a pattern that only its match method accepts, and one that it
+/// refuses.
 #[rustfmt::skip]
 const KEYWORDS: &[(&str, &str, &str)] = &[
     ("base", "www.example.com:8080/p/a.html", "www.example.com"), ("base_beg", "www.", "example"), ("base_dir", "p", "www"), ("base_dom", "example", "exam"),

@@ -17,7 +17,7 @@ pub struct Algorithm {
 enum By {
     /// Code of ours, plain and keyed.
     Us(fn(&[u8]) -> Vec<u8>, fn(&[u8], &[u8]) -> Option<Vec<u8>>),
-    /// The library, by the name that it knows.
+    /// A digest of the library, by the library's name.
     Library(&'static str),
 }
 

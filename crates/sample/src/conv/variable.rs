@@ -1,4 +1,5 @@
-//! Converters that write variables. A value that is kept goes on unchanged.
+//! Converters that write variables. `set-var` as a converter: its input is stored and passed on
+//! unchanged.
 
 use super::{Converter, conv};
 use crate::args::{Arg, ArgError, Args, SetVar};

@@ -1,6 +1,6 @@
 //! The questions that expressions ask about the TLS session of a connection (manual section 7.3.4).
 
-/// Which connection is meant.
+/// The connection that a fetch reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hop {
     /// The client's.

@@ -82,7 +82,7 @@ fn body_param<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
         .ok_or(Missing::Absent)
 }
 
-/// Bytes at hand: of the raw stream, else those that the parsed message takes.
+/// The number of available bytes: of the raw stream, else of the parsed body.
 fn len<'e>(side: Side, facts: &'e dyn Facts) -> Outcome<'e> {
     let raw = facts.payload(side).map(<[u8]>::len);
     match raw.or_else(|| htx::message_len(side, facts)) {

@@ -11,7 +11,7 @@ use table::{DataType, Entry, Table};
 pub(super) enum Whose {
     /// The one tracked in this place.
     Slot(usize),
-    /// The one tracked in the place that the argument says.
+    /// The entry that is tracked in the slot of the argument.
     SlotArg,
     /// That of the client's address.
     Source,
@@ -36,7 +36,7 @@ pub(super) enum Ask {
     ClearElement(DataType),
     /// Whether there is an entry.
     Tracked,
-    /// Trackers that hold it.
+    /// The number of trackers of the entry.
     Trackers,
 }
 

@@ -2,7 +2,7 @@
 //! `%(name:type)[expression]`.
 //!
 //! The syntax is that of HAProxy 3.0, where an item without a name, and text between items, is left
-//! out. Numbers are numbers, what is missing is `null`, everything else is a string.
+//! out. Numbers are numbers, an absent value is `null`, and all others are strings.
 
 use super::Piece;
 use super::encode::Flags;
@@ -12,7 +12,7 @@ use crate::value::Value;
 use std::fmt;
 use std::io::Write as _;
 
-/// Tags whose values are numbers.
+/// Tags with numeric values.
 const NUMBERS: &[&str] = &[
     "B", "ST", "Ta", "Tc", "Td", "Th", "Ti", "Tq", "TR", "Tr", "Ts", "Tt", "Tu", "Tw", "U", "ac",
     "bc", "bp", "bq", "cp", "fc", "fp", "lc", "ms", "pid", "rc", "rt", "sc", "sp", "sq",

@@ -357,7 +357,7 @@ fn request_line(facts: &dyn Facts, flags: Flags, out: &mut Vec<u8>) {
     });
 }
 
-/// `{a|b}`; nothing at all when the proxy captures nothing.
+/// `{a|b}`; empty if the proxy captures nothing.
 fn captures(facts: &dyn Facts, side: Side, flags: Flags, out: &mut Vec<u8>) {
     let count = facts.capture_count(side);
     if count == 0 {

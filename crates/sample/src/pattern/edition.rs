@@ -169,7 +169,7 @@ impl Merge {
         Merge { version, at, view, sources, dead, orders, copied: 0, rows, merged: None }
     }
 
-    /// Looks which rows there are, without a lock.
+    /// Reads which rows exist, without a lock.
     pub(super) fn begin(&mut self) {
         self.dead = self.sources.iter().map(|layer| layer.dead()).collect();
         self.orders = living(&self.sources);

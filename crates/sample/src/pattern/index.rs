@@ -212,7 +212,7 @@ pub(super) struct Parts {
 
 #[derive(Debug)]
 enum Search {
-    /// Patterns that are tried one by one, in order.
+    /// Patterns that are compared one by one, in order.
     Each(Vec<Finder<'static>>),
     /// All at once.
     All(Box<AhoCorasick>),

@@ -14,7 +14,7 @@ pub(super) struct Nets {
     v6: Vec<NetGroup<u128>>,
 }
 
-/// Bits that an IPv4 mask has when it is compared with IPv6 ones.
+/// Bits added to the length of an IPv4 mask for comparison with IPv6 addresses.
 const MAPPED: u32 = 96;
 
 impl Nets {

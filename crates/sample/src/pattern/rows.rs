@@ -4,7 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 
-/// The number of a row in its dictionary. No other row ever gets it.
+/// The number of a row in its dictionary. Orders are never reused.
 pub(super) type Order = u64;
 
 /// Loaded rows up to which a key is compared with each: cheaper than to index them.
@@ -158,7 +158,7 @@ impl Rows {
         }
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.loaded.len() - self.gone + self.added_index.len()
     }

@@ -23,7 +23,7 @@ pub(crate) struct SharedIndex {
 }
 
 impl SharedIndex {
-    /// An empty one for patterns such as those of `index`, if they are texts to be compared.
+    /// An empty index for patterns such as those of `index`, if they are texts to be compared.
     pub(super) fn like(index: &Index, ignore_case: bool) -> Option<SharedIndex> {
         let part = match index {
             Index::Exact { hex: false, .. } => Part::Whole,

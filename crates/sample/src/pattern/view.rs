@@ -1,4 +1,5 @@
-//! A view: a dictionary as one match method sees it. Readers take no lock: they load a pointer to its layers.
+//! A view: the patterns of a dictionary for one match method. Readers take no lock: they load a
+//! pointer to its layers.
 
 use super::error::PatternError;
 use super::layer::{Found, Layer, shape};
@@ -212,7 +213,7 @@ impl View {
     pub(super) fn mergeable(&self, layers: &Layers) -> Option<std::ops::Range<usize>> {
         let alike = |two: &[Arc<Layer>]| two[0].len() <= two[1].len() * 2;
         if let Some(first) = layers.windows(2).position(alike) {
-            // Above these are smaller ones, which merge with them.
+            // Above these are smaller layers, which are merged into one.
             let large = layers[first..].iter().any(|layer| self.is_large(layer.size()));
             let many = self.is_large(layers[first..].iter().map(|layer| layer.size()).sum());
             return (large || many).then_some(first..layers.len());

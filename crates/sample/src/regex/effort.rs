@@ -54,7 +54,7 @@ fn change(current: Account, owner: usize) {
     });
 }
 
-/// The message is over: what it has used is forgotten.
+/// The message is over: its effort is reset.
 #[inline]
 pub fn close(owner: usize) {
     let current = CURRENT.get();

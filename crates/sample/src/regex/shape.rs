@@ -60,7 +60,7 @@ impl Shape {
         Self { cost: Some(cost) }
     }
 
-    /// Whether a search in so many bytes takes little, whatever they are.
+    /// Whether a search in so many bytes takes few steps, for any input.
     #[inline]
     pub(super) fn is_simple(&self, length: usize) -> bool {
         let Some(Cost { factor, degree, loops }) = self.cost else { return false };

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 use stdx::Mutex;
 
-/// Names that were parsed so far.
+/// The names parsed so far.
 static PARSED: Mutex<Vec<Box<str>>> = Mutex::new(Vec::new());
 
 /// The names, once the configuration is complete: names that are parsed later come from scripts,

@@ -12,7 +12,7 @@ pub struct Totals {
     pub calls: u64,
     /// Nanoseconds that the turns took.
     pub cpu: u64,
-    /// Turns whose wake-up has a date.
+    /// Turns with a time of wake-up.
     pub dated: u64,
     /// Nanoseconds from wake-up to turn, over the dated ones.
     pub latency: u64,

@@ -169,7 +169,7 @@ impl Scheduler {
         Some(Turn::Poll(id, work, function))
     }
 
-    /// Polls one task, or drops it if it was killed.
+    /// Polls one task, or drops a killed one.
     #[inline]
     fn take_turn(&self, turn: Turn) {
         match turn {

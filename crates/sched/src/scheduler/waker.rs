@@ -57,7 +57,8 @@ impl<'a> CurrentScheduler<'a> {
         Self { before, _scheduler: scheduler }
     }
 
-    /// Wakes a task directly if its scheduler runs on this thread. `false`: it does not.
+    /// Wakes a task directly if its scheduler runs on this thread. `false`: it runs on another
+    /// thread.
     fn wake(mailbox: &Arc<Mailbox>, id: TaskId) -> bool {
         let present = PRESENT.get();
         // SAFETY: the pointer was taken from a reference that outlives its `CurrentScheduler`,

@@ -25,7 +25,7 @@ fn counting(count: &Arc<AtomicUsize>, again: Option<u64>) -> Job<()> {
     })
 }
 
-/// Passes until there is nothing to come back for, as a thread's task does.
+/// Runs passes until none is left, as a thread's task does.
 fn tend(work: &Work, thread: usize, now: u64) {
     while (Pass { ran: 0, more: true }) == without_count(work.run(thread, now, &mut 2, &())) {
         thread::yield_now();

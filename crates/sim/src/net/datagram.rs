@@ -152,7 +152,7 @@ impl Net {
         Ok(count)
     }
 
-    /// Reads up to a batch of datagrams; a short batch says nothing about what is left.
+    /// Reads up to a batch of datagrams; more may remain after a short batch.
     pub(crate) fn recv_batch(&mut self, key: Key, batch: &mut UdpBatch) -> io::Result<usize> {
         batch.fill(std::iter::empty());
         let first = self.recv_datagram(DatagramId(key))?;
@@ -209,7 +209,7 @@ impl Net {
         }
     }
 
-    /// Takes a socket out of the group of its address. As in Linux, the last one gets its place.
+    /// Takes a socket out of the group of its address. As in Linux, the last socket takes its slot.
     fn leave_address(&mut self, address: SocketAddr, key: Key) {
         let Some(group) = self.datagram_addresses.get_mut(&address) else { return };
         if let Some(place) = group.iter().position(|one| *one == key) {

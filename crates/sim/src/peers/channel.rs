@@ -15,7 +15,7 @@ pub struct ClientTls {
     pub name: String,
 }
 
-/// An end, and its session if it has one.
+/// An end of a connection, with its TLS session if it is encrypted.
 #[derive(Debug)]
 pub(super) struct Channel {
     end: EndId,

@@ -45,7 +45,7 @@ struct Body {
     id: u64,
     offset: u64,
     end: u64,
-    /// Fields that follow it.
+    /// Whether trailers follow.
     trailers: bool,
     /// The stream never ends.
     endless: bool,
@@ -64,7 +64,7 @@ struct Lane {
 /// Frames of a connection in both directions.
 #[derive(Debug)]
 pub(super) struct H2Frames {
-    /// Bytes of the preface that have not come.
+    /// Bytes of the preface that have not arrived.
     preface: usize,
     input: Vec<u8>,
     out: Outgoing,

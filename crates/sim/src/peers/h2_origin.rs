@@ -43,7 +43,7 @@ impl Actor for H2Origin {
 /// Timer numbers; others are streams to be answered.
 const IDLE: u64 = u64::MAX;
 const GONE: u64 = u64::MAX - 1;
-/// Time for which a connection is kept whose streams have ended.
+/// Time for which a connection without streams stays open.
 const LINGER: u64 = 5 * SEC;
 
 /// A request.

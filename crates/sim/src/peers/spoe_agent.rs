@@ -41,9 +41,9 @@ pub struct AgentPlan {
     pub silent: u16,
     /// Chance that it is answered twice.
     pub twice: u16,
-    /// Chance that an answer for another payload, which nobody knows, comes first.
+    /// Chance of an answer for an unknown payload before the real one.
     pub stray: u16,
-    /// Chance that it is given up.
+    /// Chance that the agent aborts the payload.
     pub abort: u16,
     /// Chance that the answer is malformed.
     pub garbage: u16,

@@ -70,7 +70,7 @@ impl Setup {
     }
 }
 
-/// Everything that a socket has received.
+/// All datagrams that a socket has received.
 fn received(kernel: &dyn Kernel, handle: Handle) -> Vec<UdpDatagram> {
     let (mut batch, mut all) = (UdpBatch::default(), Vec::new());
     while let Ok(count) = kernel.receive_udp(handle, &mut batch) {

@@ -46,8 +46,8 @@ pub(crate) struct H3Plan {
     pub(crate) vanish: u16,
     /// Bytes of the connection IDs that it asks the server to use.
     pub(crate) id_len: usize,
-    /// Chance that it has a new port before it sends something, once the handshake is over: a
-    /// client whose address changes before that has to begin again (RFC 9000 section 9).
+    /// Chance of a new port before a transmission after the handshake: a client whose address
+    /// changes before that has to begin again (RFC 9000 section 9).
     pub(crate) rebind: u16,
     /// The largest datagram that it tries.
     pub(crate) mtu: u16,

@@ -133,7 +133,7 @@ impl Exchange {
         right.then_some(()).ok_or_else(|| format!("body of {} at {}", self.id, self.length))
     }
 
-    /// Checks a response whose stream has ended; its status.
+    /// Checks a response whose stream has ended; returns its status.
     pub(crate) fn finish(&self) -> Result<u16, String> {
         let fits = self.is_head || self.expected.is_none_or(|length| length == self.length);
         let status = self.status.filter(|_| fits && self.input.is_empty());

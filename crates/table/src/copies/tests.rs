@@ -110,7 +110,7 @@ fn tags_and_servers_are_those_set_last() {
     teach(&table, 0, 1, &[number(DataType::Gpt0, 3), server("s3")], NOW);
     teach(&table, 1, 1, &[number(DataType::Gpt0, 4), server("s4")], NOW + 1);
     assert_eq!(seen(NOW + 2), Some((Some(4), Some("s4".into()))));
-    // A node that uses the entry without setting them leaves them.
+    // A node that uses the entry without setting them does not change them.
     count(&table, 1, DataType::Gpc0, 1, NOW + 3);
     assert_eq!(seen(NOW + 4), Some((Some(4), Some("s4".into()))));
     teach(&table, 0, 1, &[number(DataType::Gpt0, 5), server("s5")], NOW + 5);

@@ -31,9 +31,9 @@ pub(super) struct List {
 /// Why a list is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListRefusal {
-    /// There is no such list.
+    /// No list has this name.
     NoList,
-    /// More than one line was given.
+    /// The text has more than one line.
     Lines,
     /// The line cannot be parsed.
     Line(CrtListError),
@@ -50,17 +50,17 @@ pub enum ListRefusal {
     Elsewhere(String),
     /// There is no certificate of this name.
     NoCertificate(String),
-    /// This one is empty.
+    /// The certificate of this name is empty.
     Empty(String),
     /// The directory has the certificate already.
     Exists,
-    /// The list does not have it.
+    /// The list has no such entry.
     NotThere,
-    /// The list has it, but in these lines.
+    /// The list has the entry, but in these lines.
     WrongLine(Vec<u32>),
     /// The name occurs in these lines.
     Ambiguous(Vec<u32>),
-    /// Clients of the bind lines in these places that ask for no name get it.
+    /// The entry is the default certificate of the bind lines in these places.
     Default(Vec<String>),
 }
 
@@ -212,7 +212,7 @@ fn plain(name: &str) -> &str {
     name.trim_end_matches('/')
 }
 
-/// The lists that bind lines name, with what is in them.
+/// The lists of bind lines, with their contents.
 pub(super) fn collect(binds: &[Bound]) -> BTreeMap<String, List> {
     let mut lists: BTreeMap<String, List> = BTreeMap::new();
     for bound in binds {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The OCSP certificate id (RFC 6960 section 4.1.1), in hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShownStaple {
-    /// All of it, DER, lower case.
+    /// The whole certificate id, DER in lower-case hexadecimal.
     pub id: String,
     /// The hash of its issuer's name.
     pub name_hash: String,

@@ -5,7 +5,7 @@ use super::pair::Pair;
 use crate::Wire;
 use std::io::{self, ErrorKind};
 
-/// How many records come at once.
+/// Records that arrive together.
 const TOGETHER: usize = 20;
 /// More session messages than an endpoint may accept.
 const TOO_MANY: usize = 10_000;

@@ -211,7 +211,7 @@ fn an_authority_without_its_key_is_named() {
     assert!(told("none")[0].to_string().ends_with("'none' : No such file or directory"));
 }
 
-/// A pair whose server has these defaults.
+/// A pair with these defaults on the server's side.
 fn paced(defaults: Defaults) -> Pair {
     let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
     let settings = bind(&["a.pem"], Options::default());

@@ -106,7 +106,7 @@ fn responses_are_judged_where_they_come_from_files_and_where_they_are_set() {
         assert_eq!(loaded.stapled(), shown, "{unfit:?}");
         let told = unfit.map(|why| format!("'a.pem.ocsp' : {why}. Content will be ignored."));
         assert_eq!(loaded.acceptor.complaints(), Vec::from_iter(told));
-        // An empty file only says that there will be one (manual section 5.1, `crt`).
+        // An empty file only announces a response (manual section 5.1, `crt`).
         let empty = it.line(b"");
         assert_eq!((empty.stapled(), empty.acceptor.complaints().len()), (None, 0));
         assert_eq!(

@@ -124,7 +124,7 @@ fn servers_are_verified() {
     assert!(accepts(verifying(None), Some("a.test")));
     assert!(accepts(verifying(None), Some("x.w.test")));
     assert!(!accepts(verifying(None), Some("b.test")));
-    // The name that the server is asked by goes first.
+    // The name in the ClientHello takes precedence over `verifyhost`.
     assert!(!accepts(verifying(Some("a.test")), Some("b.test")));
     assert!(accepts(verifying(Some("b.test")), Some("a.test")));
     assert!(accepts(verifying(Some("a.test")), None));

@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The sender of a request, unless its caller names one.
 const AGENT: &[u8] = b"HAProxy";
-/// Fields that belong to a connection, and those that the proxy writes itself.
+/// Fields about the client's connection, and those that the proxy writes itself.
 const DROPPED: &[&[u8]] = &[
     b"connection",
     b"expect",
@@ -25,7 +25,7 @@ const DROPPED: &[&[u8]] = &[
     b"transfer-encoding",
     b"upgrade",
 ];
-/// Methods whose repetition does no harm (RFC 9110 section 9.2.2).
+/// Idempotent methods (RFC 9110 section 9.2.2).
 const REPEATABLE: &[&[u8]] = &[b"GET", b"HEAD", b"PUT", b"DELETE", b"OPTIONS", b"TRACE"];
 
 /// Limits on the head of a request.

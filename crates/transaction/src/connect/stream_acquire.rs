@@ -47,8 +47,8 @@ pub(crate) async fn reuse(
         if let Some(trunk) = worker.trunks.find(to, asker) {
             break trunk;
         }
-        // Only one connection is awaited: if it fails, the next one would hardly be better, and all
-        // requests would wait one after the other.
+        // A request awaits one connection only: if that fails, the next one would hardly succeed,
+        // and all requests would wait one after the other.
         waited = match waited {
             None if again => worker.trunks.await_next(to, asker, scheduler.current()),
             before => before.filter(|it| worker.trunks.is_coming(it)),
@@ -139,7 +139,8 @@ fn asks_to_upgrade(tx: &Transaction) -> bool {
 /// needs it (RFC 8441).
 ///
 /// # Errors
-/// 502 if it does not. The connection ended, or the SETTINGS do not arrive in time.
+/// The server does not support it (502). The connection ended, or the SETTINGS do not arrive in
+/// time.
 async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Result<(), Failure> {
     if !asks_to_upgrade(tx) || trunk.session.inspect(StreamMux::is_fcgi) {
         return Ok(());

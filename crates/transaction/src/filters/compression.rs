@@ -244,7 +244,7 @@ impl Compressor {
     }
 }
 
-/// Encodes a piece whole; the output grows with what it takes.
+/// Encodes a piece whole; the output grows as needed.
 fn encode(
     encoder: &mut Encoder,
     mut input: &[u8],

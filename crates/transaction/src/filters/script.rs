@@ -70,7 +70,7 @@ pub(super) fn end(tx: &mut Transaction) {
     }
 }
 
-/// The head of a message is as it goes out, but for what filters change.
+/// The rules of the message have run, and only filters may change its head now.
 ///
 /// # Errors
 /// A filter refuses the message, or fails.

@@ -177,7 +177,7 @@ impl PayloadTrace {
         Self { settings, source, channel, http, random, offset: 0, ended: false }
     }
 
-    /// The line that says how much passes, with a dump where that is asked for.
+    /// The line with the number of bytes that pass, with a dump if the filter has `hexdump`.
     fn describe(&self, offer: Offer<'_>, passes: usize, out: &mut String) {
         let function = if self.http { "trace_http_payload" } else { "trace_tcp_payload" };
         let rest = format!(

@@ -17,7 +17,7 @@ pub(crate) fn response(
     encode(front.front.settings.adjusts_case, worker, mux, head, out)
 }
 
-/// The same of a request, as the servers of `proxy` want it.
+/// The same for a request, by the settings of `proxy` for its servers.
 pub(crate) fn request(
     worker: &Worker,
     adjusts: bool,

@@ -24,7 +24,7 @@ pub(crate) fn at_once(tx: &mut Transaction, arrival: Arrival) -> Result<bool, Fa
 /// Reads until the head is complete; the received bytes have been parsed already.
 ///
 /// # Errors
-/// 400 for a malformed or cut-off one, 408 for one that takes too long; both close.
+/// 400 for a malformed or truncated request, 408 for one that times out; both close.
 pub(crate) async fn head(tx: &mut Transaction, arrival: Arrival) -> Result<(), Failure> {
     match arrival {
         Arrival::Closed => return Err(bad(tx, 400, Cause::ClientAbort)),
@@ -97,7 +97,7 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
     }
 }
 
-/// Reads more; `false` when there is nothing now.
+/// Reads more; `false` if no bytes are available.
 pub(crate) fn fill(tx: &mut Transaction) -> io::Result<bool> {
     let input = &mut tx.client.input;
     if input.capacity() == 0 {

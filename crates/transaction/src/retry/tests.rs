@@ -56,7 +56,7 @@ struct Asked {
     status: u16,
     /// Connections that the server has had.
     connections: usize,
-    /// The body that it has received.
+    /// The received body.
     body: String,
 }
 

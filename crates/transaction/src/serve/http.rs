@@ -40,7 +40,7 @@ pub async fn run(parts: Parts) -> Outcome {
     finish(tx)
 }
 
-/// The way of a request that goes well; everything else is a failure with an ending of its own.
+/// The path of a successful request; every other outcome is a failure with an ending of its own.
 async fn serve(tx: &mut Transaction, arrival: Arrival) -> Result<(), Failure> {
     if !read_request::at_once(tx, arrival)? {
         read_request::head(tx, arrival).await?;
@@ -313,7 +313,7 @@ mod tests {
         size_of::<F>()
     }
 
-    /// Waits that few requests have are futures beside the usual one.
+    /// Rare waits are separate futures, so that the usual one is small.
     #[test]
     fn the_future_of_a_transaction_is_small() {
         assert!(size(run) <= 768, "{}", size(run));

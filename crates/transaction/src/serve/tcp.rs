@@ -44,7 +44,7 @@ enum SessionNext {
     Http(Upgrade),
 }
 
-/// Serves one session, and in HTTP mode the first request of one that goes on so.
+/// Serves one session, and in HTTP mode the first request of a session that continues as a tunnel.
 pub async fn run(client: Box<Client>) -> Outcome {
     let mut tx = Transaction::new(Parts { client, arrival: Arrival::Data });
     tx.client.mux.close_after_message();
@@ -173,7 +173,7 @@ impl Relay {
                 Box::pin(self.answer(tx, need)).await?;
                 continue;
             }
-            // A service that has ended leaves nobody to read what the client still sends.
+            // After the end of a service nothing reads what the client still sends.
             if steps.1 == Step::Done && (steps.0 == Step::Done || is_service(tx)) {
                 return Ok(());
             }

@@ -54,7 +54,8 @@ fn marks(back: &Backend) -> bool {
     back.settings.cookie.as_ref().is_some_and(|cookie| cookie.nocache)
 }
 
-/// Statuses whose responses may be kept without leave (RFC 9110 section 15.1, as HAProxy has them).
+/// Statuses whose responses may be kept without explicit permission (RFC 9110 section 15.1, in
+/// HAProxy's selection).
 const KEPT: [u16; 11] = [200, 203, 204, 206, 300, 301, 404, 405, 410, 414, 501];
 
 /// Whether a cache may hand the response with its cookie to another client.
@@ -71,7 +72,7 @@ struct Cacheability {
     with_cookie: bool,
 }
 
-/// Whether a shared cache may keep a response, be it without its cookies.
+/// Whether a shared cache may keep a response, with or without its cookies.
 pub(crate) fn may_be_kept(asks: bool, response: &Head) -> bool {
     leave(asks, response).response
 }

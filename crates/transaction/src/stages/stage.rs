@@ -59,7 +59,7 @@ pub(crate) type AnswerFn<P> =
 
 /// A handle on what stages of a request run for: a proxy as either side, or a backend.
 pub(crate) trait StageSubject: Sized + 'static {
-    /// The object that says which stages apply.
+    /// The proxy or backend that decides which stages apply.
     type Side;
     /// The stages.
     const STAGES: &'static [Stage<Self>];
@@ -362,7 +362,7 @@ pub(crate) async fn begin_session(tx: &mut Transaction) -> Result<Option<Progres
     }
 }
 
-/// For stages whose conditions wait: the answer is found when they are evaluated again.
+/// For stages with conditions that wait: the next evaluation of the condition finds the answer.
 ///
 /// # Errors
 /// The asker fails the transaction.

@@ -65,7 +65,7 @@ fn evaluate(
     }
 }
 
-/// Puts the bytes that scripts have changed in the place of those that have arrived.
+/// Replaces the received bytes by those that scripts have edited.
 fn apply_edits(tx: &mut Transaction) {
     for (at, slot) in [Side::Client, Side::Server].into_iter().enumerate() {
         let Some(edited) = tx.notes.edited[at].take() else { continue };
@@ -156,7 +156,7 @@ fn is_tcp(tx: &Transaction) -> bool {
     tx.client.mode == Mode::Tcp
 }
 
-/// Reads available bytes, and parses them as HTTP if possible. `true`: no more will come.
+/// Reads available bytes, and parses them as HTTP if possible. `true`: the input is complete.
 fn gather(tx: &mut Transaction) -> bool {
     if !is_tcp(tx) {
         tx.client.socket.want_close();

@@ -45,7 +45,7 @@ pub struct PaceUse {
 }
 
 impl PaceUse {
-    /// A limit for one stream alone.
+    /// The use of a limit by a single stream.
     pub const ALONE: Self = Self { streams: 1, recent: 0, piece: 0 };
 }
 

@@ -62,8 +62,8 @@ pub enum Metric {
     StreamRequests,
     /// Requests over HTTP/2 that have ended.
     StreamsEnded,
-    /// Bytes received from clients over HTTP/2, among all bytes; of a server, those that went to
-    /// it so.
+    /// Bytes received from clients over HTTP/2, among all bytes; for a server, those sent to it
+    /// over HTTP/2.
     StreamBytesIn,
     /// Bytes sent to clients over HTTP/2; for a server, those received from it over HTTP/2.
     StreamBytesOut,
@@ -250,7 +250,7 @@ impl Block {
     }
 }
 
-/// Events per second: those of this second and of the one before.
+/// Events per second: of the current second and the previous one.
 #[derive(Debug, Default)]
 pub struct EventRate {
     second: AtomicU32,

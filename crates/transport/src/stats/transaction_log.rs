@@ -136,7 +136,7 @@ pub struct Journal {
     /// Requests served while this one was in the server's queue, and in the backend's, itself
     /// included.
     pub queue_positions: (u32, u32),
-    /// Party that ended it.
+    /// The party that ended it.
     pub cause: Cause,
     /// Phase in which it ended.
     pub phase: Phase,

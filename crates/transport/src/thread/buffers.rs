@@ -180,7 +180,7 @@ impl Buffers {
 #[derive(Default)]
 pub struct Claim(Option<Box<BufferWait>>);
 
-/// Leaves the queue when it is dropped.
+/// A waiter, which leaves the queue on drop.
 struct BufferWait {
     thread: Rc<Thread>,
     supply: Rc<FairSemaphore>,

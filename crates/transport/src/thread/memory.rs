@@ -118,7 +118,7 @@ impl Memory {
         self.used.load(Relaxed)
     }
 
-    /// Counts a request that ended because it held buffers that others need.
+    /// Counts a request that was ended because others need its buffers.
     pub fn count_request(&self) {
         self.refused.requests.fetch_add(1, Relaxed);
     }

@@ -83,7 +83,7 @@ pub(super) fn proxies(model: &mut Model, options: &Options) {
     }
 }
 
-/// The processors that a thread is bound to; nothing leaves it free.
+/// The processors that a thread is bound to; `None` if it is not bound.
 pub(super) fn processors(maps: &[CpuMap], seat: Seat) -> Option<Vec<usize>> {
     let group = 1u64.checked_shl(u32::from(seat.group).wrapping_sub(1))?;
     let thread = 1u64.checked_shl(u32::from(seat.rank))?;
@@ -92,7 +92,7 @@ pub(super) fn processors(maps: &[CpuMap], seat: Seat) -> Option<Vec<usize>> {
     if !map.auto {
         return Some(map.cpus.iter().map(|cpu| *cpu as usize).collect());
     }
-    // Only one of the two is a range: of the other, nothing lies below.
+    // Only one of the two is a range; the other is a single bit.
     let below = |set: u64, bit: u64| (set & (bit - 1)).count_ones() as usize;
     let place = below(map.groups, group) + below(map.threads, thread);
     map.cpus.get(place).map(|cpu| vec![*cpu as usize])

@@ -291,7 +291,7 @@ fn serves(ready: i32) -> bool {
     waited && sys::socketpair::receive(ready, &mut [0]).is_ok_and(|(count, _)| count > 0)
 }
 
-/// Ends at once those previous processes that have outlived too many reloads.
+/// Ends previous processes at once that have outlived too many reloads.
 fn end_outlived(record: &Record, max_reloads: Option<u32>) {
     let outlived = |reloads: u32| max_reloads.is_some_and(|most| reloads > most);
     let chosen = |child: &Child| child.process.leaving && outlived(child.process.reloads);

@@ -73,7 +73,7 @@ fn open_line(
     let all: Vec<u16> = (0..global.process.threads.count() as u16).collect();
     let threads = if threads.is_empty() { &all[..] } else { threads };
     if let (true, model::BindAddress::At(Address::Inet(address))) = (bind.is_quic, &bind.address) {
-        // Threads that share a socket would have to pass on most of what they receive.
+        // Threads that share a socket would have to pass most datagrams on to others.
         let wanted = if asked.exclusive { 1 } else { shard_count(bind, threads, threads.len()) };
         let QuicOpen { open, others, mut links } =
             opener.open_quic(bind, *address, asked, wanted)?;

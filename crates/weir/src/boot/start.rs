@@ -509,7 +509,7 @@ struct Plan {
     ready: Barrier,
 }
 
-/// One worker that works, or there is no process.
+/// Runs one worker; the process ends if the worker fails.
 fn employ(
     index: usize,
     shared: &Arc<Shared>,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(crate) enum UsageError {
     /// No configuration is named.
     NoSource,
-    /// An option that does not exist, and the one that may be meant.
+    /// An unknown option, and the most similar one.
     Unknown { given: String, suggestion: Option<String> },
     /// A word that belongs to no option; whether there is a file of that name.
     Stray { given: String, is_file: bool },

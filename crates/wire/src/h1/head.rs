@@ -37,7 +37,7 @@ enum LineStep {
 }
 
 /// An incremental head parser: 16 bytes of progress. The caller keeps the bytes of an incomplete
-/// head and passes them all again with what came after.
+/// head and passes them all again with later ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadParser {
     /// Offset of the first line not parsed yet.

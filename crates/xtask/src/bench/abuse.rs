@@ -130,7 +130,8 @@ fn middle(rounds: &[Round], figure: impl Fn(&Round) -> f64) -> f64 {
     median(rounds.iter().map(figure).collect())
 }
 
-/// Prints the medians of rounds; `at_rest` is what the client that behaves costs the proxy alone.
+/// Prints the medians of rounds; `at_rest` is the CPU cost of the well-behaved client without an
+/// attack.
 fn show(name: &str, attack: &str, rounds: &[Round], at_rest: f64) {
     let middle = |figure: fn(&Round) -> f64| middle(rounds, figure);
     let frames = middle(|it| it.sent.frames as f64);

@@ -83,7 +83,7 @@ fn ping(_: u32, out: &mut Vec<u8>) -> u32 {
     1
 }
 
-/// A body that has nothing in it and does not end.
+/// A body of empty DATA frames that does not end.
 fn empty_data(unit: u32, out: &mut Vec<u8>) -> u32 {
     match unit {
         0 => frame(HEADERS, END_HEADERS, 1, POST, out),
@@ -139,7 +139,7 @@ fn large_lists(unit: u32, out: &mut Vec<u8>) -> u32 {
     2
 }
 
-/// The last stream that there can be, then one more.
+/// A frame on the highest possible stream, then one on another stream.
 fn last_stream(unit: u32, out: &mut Vec<u8>) -> u32 {
     frame(HEADERS, WHOLE, if unit == 0 { (1 << 31) - 1 } else { stream(unit) }, GET, out);
     1

@@ -26,7 +26,7 @@ const FLAGS: &[args::Flag] =
 /// The port of the first proxy; each takes the next one.
 const FIRST_PORT: u16 = 18981;
 
-/// Certificates that are replaced while nothing else happens.
+/// Certificates that are replaced while the proxy has no other work.
 const REPLACED: usize = 100;
 
 /// How long a start may take.

@@ -37,7 +37,7 @@ type Medians = Vec<(String, Option<f64>)>;
 struct LoadFigures {
     /// CPU microseconds per request.
     cpu: f64,
-    /// How much of it a workload without the feature does not need, if there is one.
+    /// The added cost over the workload without the feature, if there is one.
     added: Option<f64>,
     /// Requests per second.
     rate: f64,

@@ -39,7 +39,7 @@ impl Files {
         &self.0
     }
 
-    /// Writes a file and tells where it is.
+    /// Writes a file and returns its path.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> Outcome<PathBuf> {
         let path = self.0.join(name);
         std::fs::write(&path, bytes)

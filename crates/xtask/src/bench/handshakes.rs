@@ -1,5 +1,5 @@
-//! `bench handshakes`: what plain requests wait while handshakes take all the time there is, and
-//! what a resumed session costs.
+//! `bench handshakes`: the latency of plain requests under a full load of handshakes, and the CPU
+//! of a resumed session.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

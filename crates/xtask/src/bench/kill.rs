@@ -162,7 +162,7 @@ impl LogReader {
         Ok(Self { file, rest: Vec::new(), story: Story::default() })
     }
 
-    /// Takes in what has been written since the last call.
+    /// Reads the lines written since the last call.
     fn read(&mut self, start: Instant) -> Outcome {
         self.file.read_to_end(&mut self.rest).map_err(unreadable)?;
         let end = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

@@ -23,7 +23,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// The 99th percentile in milliseconds, where there is one.
+    /// The 99th percentile in milliseconds; NaN without one.
     pub(super) fn p99_ms(&self) -> f64 {
         let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3), ("m", 6e4)];
         let read = |(unit, factor): &(&str, f64)| {

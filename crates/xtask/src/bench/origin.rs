@@ -78,7 +78,7 @@ fn page(length: usize) -> String {
     text
 }
 
-/// Starts an nginx on any processor that counts what it answers.
+/// Starts an nginx on any processor that counts its requests.
 pub(super) fn start_counting(files: &Files, name: &str, port: u16) -> Outcome<Process> {
     let configuration = files.write(&format!("{name}.conf"), counting(files.path(), name, port))?;
     let mut command = Command::new(program());

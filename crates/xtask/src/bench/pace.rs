@@ -25,7 +25,7 @@ impl Latencies {
         self.per_mille(share).as_secs_f64() * 1e3
     }
 
-    /// How many there were.
+    /// The number of measured times.
     pub(super) fn count(&self) -> usize {
         self.0.len()
     }

@@ -25,7 +25,7 @@ pub(super) struct Scenario {
     sections: &'static str,
     /// The peer that the workload needs beside the web server; its port is `{peer}` in lines.
     pub(super) peer: Option<Protocol>,
-    /// The workload without the feature that this one measures: the figure is what it adds.
+    /// The workload without the feature of this one: the figure is the difference.
     pub(super) without: Option<&'static str>,
     /// The load generator's command; `{d}` stands for the seconds, `{p}` for the port.
     load: &'static [&'static str],

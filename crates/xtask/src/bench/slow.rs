@@ -127,7 +127,7 @@ fn show(name: &str, attack: Option<&SlowAttack>, measured: &[SlowFigures]) {
 }
 
 impl SlowSiege {
-    /// The waits of the measured client beside slow ones, or alone.
+    /// The latencies of the measured client beside slow clients, or alone.
     fn measure(&self, subject: &Subject, attack: Option<&SlowAttack>) -> Outcome<SlowFigures> {
         let text = configuration(self.port, self.slow + 1_000);
         let proxy = subject.start(&self.files, self.port, text)?;

@@ -27,7 +27,7 @@ impl Tail {
         self.0.get(place.min(last)).copied().unwrap_or(f64::NAN)
     }
 
-    /// How many there are.
+    /// The number of samples.
     pub(super) fn count(&self) -> usize {
         self.0.len()
     }

@@ -1,4 +1,4 @@
-//! The workloads of `bench compare` for a build that notes where it goes.
+//! The workloads of `bench compare` for a build that counts its branches.
 
 use std::path::Path;
 use std::time::Duration;

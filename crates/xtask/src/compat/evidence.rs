@@ -45,7 +45,7 @@ impl Source {
         self.items.iter().filter(|item| item.test).map(|item| item.name.as_str())
     }
 
-    /// The text of a function, and of what it names in this file, and of what that names.
+    /// The text of a function, and of the functions of this file that it calls, directly or not.
     pub(super) fn said_by(&self, name: &str) -> String {
         let mut taken = vec![false; self.items.len()];
         let mut said = String::new();

@@ -144,7 +144,7 @@ const SHAPES: &[Shape] = &[
     shape("var-condition", Section::Listen, "http-request set-var(txn.x,", ") src"),
 ];
 
-/// A configuration whose lines ask for names, and which line asks for which.
+/// A configuration whose lines contain names, with the name of each line.
 pub(crate) struct Probe {
     pub(crate) text: String,
     /// For each name of the table: the lines (from 1) that speak of it.

@@ -71,7 +71,7 @@ impl ConsoleTestBed {
     }
 }
 
-/// An origin that answers everything, `/bad` with something that is no response; its port.
+/// An origin that answers all requests, `/bad` with bytes that are no response; returns its port.
 fn origin() -> Outcome<u16> {
     let listener = TcpListener::bind("127.0.0.1:0");
     let listener = listener.map_err(|error| failure::machine(error.to_string()))?;

@@ -452,7 +452,7 @@ fn length(message: &mut SentMessage, rng: &mut Rng) -> String {
     what.into()
 }
 
-/// Something before or after the message.
+/// Inserts bytes before or after the message.
 fn between(message: &mut SentMessage, rng: &mut Rng) -> String {
     let what = *rng.pick(&["\r\n", "\n", "junk", "\0", "\r\n\r\n ", "GET"]);
     message.body.extend_from_slice(what.as_bytes());

@@ -28,7 +28,7 @@ pub(super) struct PlayResult {
     pub(super) requests: Vec<ReceivedMessage>,
 }
 
-/// Plays it; when nothing has moved for `quiet`, it is over.
+/// Plays the exchange, which is over when no byte has moved for `quiet`.
 pub(super) fn play(lane: &Lane, exchange: &Exchange, quiet: Duration) -> Outcome<PlayResult> {
     // Leftovers of the previous exchange do not belong to this one.
     while lane.origin.accept().is_ok() {}
@@ -90,7 +90,7 @@ struct End {
 }
 
 impl Scene<'_> {
-    /// Does all that can be done now; whether anything was.
+    /// Does all steps that are possible now; returns whether there was one.
     fn turn(&mut self, lane: &Lane) -> bool {
         let mut moved = self.client.turn();
         while let Ok((stream, _)) = lane.origin.accept() {
@@ -166,7 +166,7 @@ impl End {
 
     fn end_if_said(&mut self) {
         if self.pieces.is_empty() && self.ends {
-            // The peer may have gone already.
+            // The peer may have closed the connection.
             let _ = self.stream.shutdown(std::net::Shutdown::Write);
         }
     }

@@ -26,7 +26,7 @@ const OF_THE_RUN: [&str; 3] = ["srv_time_since_last_change", "srv_port", "srv_ag
 /// The text before the duration of a check.
 const DURATION: &str = "check duration: ";
 
-/// Columns of `show stat` that are compared: all about checks but how long anything took.
+/// The compared columns of `show stat`: all about checks except durations.
 const COMPARED: [&str; 24] = [
     "svname",
     "status",

@@ -95,7 +95,7 @@ fn row(component: &Component) -> String {
 /// Names of files that hold a licence begin with one of these, in any case.
 const LICENCE_FILES: [&str; 4] = ["licen", "copying", "copyright", "notice"];
 
-/// Every crate with its licence and the texts that it comes with.
+/// All crates with their licences and licence texts.
 pub(super) fn licences(build: &PackageBuild) -> Outcome<Vec<u8>> {
     let sources = sources()?;
     let mut text = String::from(

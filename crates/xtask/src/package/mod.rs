@@ -27,7 +27,7 @@ licences of all crates. The same program gives the same bytes. Needs dpkg-deb, g
                       nothing of the running system is changed
 ";
 
-/// One run: the program, the numbers that its files bear, and where they go.
+/// One run: the program, the version numbers of the files, and their directory.
 struct PackageBuild {
     root: PathBuf,
     program: PathBuf,

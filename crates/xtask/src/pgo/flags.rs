@@ -1,9 +1,9 @@
 //! Compiler flags with which a program counts the branches that it takes, and is then laid out by
 //! that.
 //!
-//! Libraries in C (TLS, memory, regular expressions) are half of the program's own time. Their
-//! compiler counts by itself, in files of its own, if it is GCC: those of others would need the
-//! same version of LLVM as rustc has.
+//! Libraries in C (TLS, memory, regular expressions) are half of the program's own time. If the C
+//! compiler is GCC, it counts in files of its own; other compilers would need the LLVM version of
+//! rustc.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ pub(super) struct Flags {
     /// The file with flags of rustc, one in each line: its path is constant, so that cargo builds
     /// in the same directories both times. The counts of C code are found by their build directory.
     file: PathBuf,
-    /// The counts of Rust code: each run,
+    /// The counts of Rust code of each run.
     pub(super) runs: PathBuf,
-    /// and all of them.
+    /// The merged counts of Rust code.
     pub(super) merged: PathBuf,
     /// The counts of C code.
     c: PathBuf,
-    /// Whether it can.
+    /// Whether C code is counted.
     c_counts: bool,
     host: String,
 }

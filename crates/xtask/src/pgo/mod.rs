@@ -119,8 +119,7 @@ impl<'a> Build<'a> {
         Ok(Self { root, library, directory, host, flags, profdata })
     }
 
-    /// Builds everything anew, because cargo does not see that the flags of the compilers have
-    /// changed.
+    /// Builds everything again, because cargo does not see changed flags of the compilers.
     fn cargo(&self, stage: BuildStage) -> Outcome {
         let built = self.directory.join(&self.host);
         if built.exists() {

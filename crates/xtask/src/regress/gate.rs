@@ -10,8 +10,8 @@ pub(crate) enum GateVerdict {
     Skip(String),
 }
 
-/// Compares a test's tags with what the binary says about itself. `types` are the test types that
-/// may run, separated by commas; `any` allows all.
+/// Compares a test's tags with the features of the binary. `types` are the test types that may run,
+/// separated by commas; `any` allows all.
 pub(crate) fn verdict(tags: &[Tag], facts: &Facts, types: &str) -> GateVerdict {
     let kind = value(tags, "REGTEST_TYPE").unwrap_or("default");
     if !types.split(',').any(|allowed| allowed == kind || allowed == "any") {

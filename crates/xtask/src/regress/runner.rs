@@ -12,7 +12,7 @@ use crate::clock;
 use crate::failure::{self, Outcome};
 use crate::tools;
 
-/// Tests that bind fixed ports: they run one after the other, when the rest is done.
+/// Tests that bind fixed ports: they run one after the other, after all others.
 const ALONE: &[&str] = &[
     "log/log_forward.vtc",
     "ssl/log_forward_ssl.vtc",

@@ -21,8 +21,8 @@ pub(super) struct Ratchet {
 const RATCHETS: &[Ratchet] = &[rooms::RATCHET, prose::RATCHET, type_names::RATCHET];
 
 impl Ratchet {
-    /// The crates whose count is too large, as `message` says it, and the entries that are too
-    /// large.
+    /// Reports crates whose count is too large, with a `message`, and entries larger than their
+    /// crate's count.
     pub(super) fn check(
         &self,
         tree: &Tree,
@@ -68,7 +68,7 @@ pub(super) fn lower(tree: &Tree, root: &Path) -> Outcome {
         .map_err(|error| failure::machine(format!("{}: {error}", path.display())))
 }
 
-/// The list with its counts lowered to what they are now.
+/// The list with its counts lowered to the present ones.
 pub(super) fn lowered_list(tree: &Tree, text: &str) -> String {
     let mut lines: Vec<Option<String>> = text.lines().map(|line| Some(line.to_owned())).collect();
     for ratchet in RATCHETS {

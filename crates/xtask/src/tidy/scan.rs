@@ -1,7 +1,7 @@
 //! Rust source to lines of code and comment, tokens, test regions and functions.
 //! Good enough for code that rustfmt has laid out; never a full parser.
 
-/// One line of a source file, taken apart.
+/// One line of a source file, in parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     /// The code, with the contents of literals and comments left out.

@@ -53,7 +53,7 @@ fn requests_share_a_connection_if_the_application_multiplexes() {
     let lines = "    option mpxs-conns\n    option max-reqs 3";
     let weir = weir(lines, "    http-reuse always", &app, &log);
     let mut clients: Vec<_> = (0..3).map(|_| weir.web()).collect();
-    // The first connection has to be there before others can use it.
+    // The first connection has to be open before others can use it.
     for (number, client) in clients.iter_mut().enumerate() {
         client.send(format!("GET /{number} HTTP/1.1\r\nHost: h\r\n\r\n"));
         if number == 0 {

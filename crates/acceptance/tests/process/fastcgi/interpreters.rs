@@ -1,4 +1,4 @@
-//! Applications that others have written: PHP-FPM and fcgiwrap, where they are installed.
+//! FastCGI applications of other projects, if installed: PHP-FPM and fcgiwrap.
 
 use super::*;
 use crate::support::{Client, Message};

@@ -1,4 +1,4 @@
-//! Frames that come when they must not: h2spec's generic/2, http2/5.1, 5.3 and 5.4.
+//! Frames in states that forbid them: h2spec's generic/2, http2/5.1, 5.3 and 5.4.
 
 use super::*;
 

@@ -113,7 +113,7 @@ fn bodies_that_scripts_gather_stay_within_the_memory_limit() {
             let before = info(&program, "MemRequestsEnded");
             asks_within_the_limit(&program, path, uploads);
             assert!(info(&program, "MemRequestsEnded") > before, "{path}");
-            // The collector frees what the scripts have left behind.
+            // The garbage collector frees the memory of ended scripts.
             eventually("memory to be free", || (info(&program, "MemLevel") == 0).then_some(()));
             assert_eq!(ask(&program, "/", false).as_deref(), Some("200"), "{path}");
         }

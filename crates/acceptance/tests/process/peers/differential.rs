@@ -248,7 +248,7 @@ fn clear_table_takes_entries_out_of_one_process_as_with_haproxy() {
         set(one, 1);
         have(two, &[1]);
         one.cli("clear table p/gpc0_integer key 1");
-        // The messages that follow show that it had no effect.
+        // The next messages show that it had no effect.
         set(one, 2);
         have(two, &[1, 2]);
         have(one, &[2]);

@@ -40,7 +40,7 @@ fn words_of_sections_take_effect() {
 
 #[test]
 fn so_many_updates_are_sent_at_once() {
-    // The first update of a batch carries its number, those behind it do not.
+    // The first update of a batch carries its number, later ones do not.
     for (max, numbered) in [(1, 12), (5, 3), (200, 1)] {
         let addresses = addresses();
         let limit = format!("tune.peers.max-updates-at-once {max}");

@@ -32,7 +32,7 @@ impl Client {
         self.try_send(bytes).expect("the peer takes bytes");
     }
 
-    /// Sends to a peer that may have gone.
+    /// Sends to a peer that may have closed.
     pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
         self.stream.write_all(bytes.as_ref())
     }
@@ -99,7 +99,7 @@ impl Client {
         Some(self.input.drain(..count).collect())
     }
 
-    /// Takes everything up to the end of `mark`; nothing when the stream ends before it.
+    /// Reads up to the end of `mark`; `None` if the stream ends before it.
     fn take_through(&mut self, mark: &[u8]) -> Option<Vec<u8>> {
         loop {
             let found = self.input.windows(mark.len()).position(|window| window == mark);
@@ -112,7 +112,7 @@ impl Client {
         }
     }
 
-    /// Takes a head; nothing when the stream ends before it.
+    /// Reads a head; `None` if the stream ends before it.
     pub(crate) fn try_head(&mut self) -> Option<Message> {
         self.take_through(b"\r\n\r\n").map(|text| Message::of_head(&text))
     }
@@ -130,7 +130,7 @@ impl Client {
         self.finish(head, !bodiless)
     }
 
-    /// Takes a whole request; nothing when the stream ends before it.
+    /// Reads a whole request; `None` if the stream ends before it.
     pub(crate) fn request(&mut self) -> Option<Message> {
         let head = self.try_head()?;
         Some(self.finish(head, false))
@@ -152,7 +152,7 @@ impl Client {
         message
     }
 
-    /// Takes a line without its end; nothing when the stream ends before it.
+    /// Reads a line without its end; `None` if the stream ends before it.
     pub(crate) fn try_line(&mut self) -> Option<String> {
         let line = self.take_through(b"\r\n")?;
         Some(String::from_utf8_lossy(&line[..line.len() - 2]).into_owned())

@@ -1,4 +1,4 @@
-//! A directory of a test's own, gone with it.
+//! A temporary directory of one test.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -36,7 +36,7 @@ impl Wire for Recorded<'_> {
     }
 }
 
-/// A client that goes on with its sessions.
+/// A client that resumes its sessions.
 pub(crate) struct Eager {
     sessions: Resumer,
     channel: Channel,
@@ -114,21 +114,21 @@ impl Eager {
         self.whole_answer().lines().next().unwrap_or("").to_owned()
     }
 
-    /// The answer, if it has come at once.
+    /// The answer, if it has arrived.
     pub(crate) fn whole_answer(&mut self) -> String {
         let mut bytes = [0; 4_096];
         let count = self.channel.read(&mut self.wire, &mut bytes).expect("an answer");
         String::from_utf8_lossy(&bytes[..count]).into_owned()
     }
 
-    /// Whether it goes on with a session of before.
+    /// Whether the client has resumed a session.
     pub(crate) fn is_resumed(&self) -> bool {
         self.channel.ssl().session_reused()
     }
 }
 
-/// A server that says how early each request has come: `early`, or `late`. One request per
-/// connection.
+/// A server that reports whether each request came in early data: `early`, or `late`. One request
+/// per connection.
 pub(crate) struct EarlyOrigin {
     address: SocketAddr,
     count: Arc<AtomicUsize>,

@@ -25,7 +25,7 @@ impl Peer {
     }
 
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        // A proxy that went away is a case of its own in several tests.
+        // Several tests have a proxy that closes its connections.
         let _ = self.client.try_send(bytes);
     }
 }

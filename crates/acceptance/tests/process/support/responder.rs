@@ -193,7 +193,7 @@ impl AppConn {
 
     /// Sends a record.
     pub(crate) fn send(&mut self, kind: u8, id: u16, content: &[u8]) {
-        // A proxy that went away is a case of its own in several tests.
+        // Several tests have a proxy that closes its connections.
         let _ = self.stream.write_all(&record(kind, id, content));
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use ::table::{DataType, KeyKind};
 
-/// Lines of one piece at most, whatever is listed.
+/// The maximum of lines of one piece.
 const LINES: usize = 128;
 /// Entries of the table.
 const ENTRIES: u32 = 3_000;

@@ -90,7 +90,7 @@ impl Figures {
         }
     }
 
-    /// Appends the next piece; `false`: it was the last one.
+    /// Appends the next piece; Returns `false` with the last piece.
     pub(super) fn next(&mut self, worker: &Worker, out: &mut String) -> bool {
         let Self { settings, page, filter, walk, json, stage } = self;
         let (shared, clock) = (&*worker.shared, Clock::of(worker));

@@ -19,7 +19,7 @@ pub(super) struct History {
     scope: Vec<String>,
     json: Json,
     begun: bool,
-    /// Which of the proxies that are sampled comes next.
+    /// The next of the sampled proxies.
     next: usize,
 }
 
@@ -28,7 +28,7 @@ impl History {
         Self { scope: page.scope.clone(), json: Json::default(), begun: false, next: 0 }
     }
 
-    /// Appends the next piece; `false`: it was the last one.
+    /// Appends the next piece; Returns `false` with the last piece.
     pub(super) fn next(&mut self, worker: &Worker, out: &mut String) -> bool {
         let Self { scope, json, begun, next } = self;
         let shared = &*worker.shared;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 pub struct Availability {
     /// No server is usable.
     pub down: AtomicBool,
-    /// How often the backend went down.
+    /// The number of times that the backend went down.
     pub went_down: AtomicU64,
     /// Milliseconds of finished downtimes.
     pub downtime_ms: AtomicU64,

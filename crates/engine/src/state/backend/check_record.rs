@@ -11,11 +11,11 @@ pub struct Record {
     pub slot: u32,
     /// When it is due: monotonic milliseconds, the same for all threads.
     pub due: u64,
-    /// Milliseconds that it sleeps in all.
+    /// The whole time that the check sleeps, in milliseconds.
     pub interval: u32,
     /// The check has changed threads since it woke up, and stays on this one.
     pub moved: bool,
-    /// The check asks the server's agent.
+    /// The check is an agent check.
     pub agent: bool,
 }
 

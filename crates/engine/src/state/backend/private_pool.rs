@@ -1,4 +1,4 @@
-//! Idle server connections that one client alone may use.
+//! Idle server connections of one client alone.
 
 use crate::state::backend::server_connection::ServerConn;
 use crate::state::thread_handle::ServerRef;

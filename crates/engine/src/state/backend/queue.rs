@@ -161,7 +161,7 @@ impl Queue {
     }
 
     /// Calls the first waiter that was not called yet, because the server in `slot` has room.
-    /// `false` when there is no such waiter.
+    /// `false` if there is no such waiter.
     pub fn call(&self, slot: usize) -> bool {
         if self.is_deserted() {
             return false;

@@ -383,7 +383,7 @@ impl Trunks {
             .for_each(|trunk| trunk.session.act_for_stream(StreamMux::begin_shutdown));
     }
 
-    /// Any trunk, if there is one.
+    /// Any trunk.
     pub fn any(&self) -> Option<Rc<Trunk>> {
         self.standing.borrow().values().flat_map(|it| &it.all).next().cloned()
     }

@@ -58,7 +58,7 @@ impl Text {
     }
 }
 
-/// One transaction. Moments are nanoseconds on one clock, 0 for those not reached.
+/// One transaction. Moments are nanoseconds of one clock, 0 for stages that were not reached.
 #[derive(Clone, Debug)]
 pub struct Flight {
     /// Its number among those of its thread, from 1.

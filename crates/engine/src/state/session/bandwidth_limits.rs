@@ -8,7 +8,7 @@ use std::sync::Arc;
 use table::EntryUse;
 use transport::filters::pacer::{PaceLimit, PaceTurn, Pacer};
 
-/// A limit of a stream, with what has passed under it.
+/// A limit of a stream, with the bytes that have passed under it.
 #[derive(Debug, Default)]
 pub enum EnabledLimit {
     /// No rule has enabled it.

@@ -274,7 +274,7 @@ impl Client {
         self.last_moment_of(self.socket.socket()?.handle().0 as u32)
     }
 
-    /// When the soft stop ends a connection; `lot` spreads it among the others.
+    /// When the soft stop ends a connection; `lot` spreads the moments of connections.
     pub(crate) fn last_moment_of(&self, lot: u32) -> Option<Tick> {
         if !self.worker.shared.is_stopping() {
             return None;

@@ -1,4 +1,4 @@
-//! State that few clients need; the others spend one pointer on it.
+//! State that few clients need; a client without it spends one pointer on it.
 
 use crate::state::session::client::Client;
 use reactor::{Address, Namespace};
@@ -63,7 +63,7 @@ impl ColdStateBox {
         }
     }
 
-    /// Sets the headers that have to come first.
+    /// Requires headers at the start of the connection.
     pub fn set_expected(&mut self, expects: Expected) {
         if self.expects != expects {
             self.edit().expects = expects;

@@ -97,7 +97,7 @@ impl PendingAnswer for PasswordCheck {
 /// A password to verify.
 struct Job {
     claim: PasswordClaim,
-    /// The result, once there is one.
+    /// The result, once it is known.
     answer: Arc<AtomicU8>,
     /// The task that waits for it.
     waiter: Waiter,

@@ -41,7 +41,7 @@ impl Listening {
     }
 }
 
-/// The clients of each thread, those on their way to it included.
+/// The clients of each thread, including those handed to it.
 #[derive(Debug, Default)]
 pub struct Loads(Vec<Load>);
 

@@ -83,7 +83,7 @@ pub struct NameQuery {
     pub name: Box<str>,
     /// The type of record.
     pub family: RecordType,
-    /// The result, once there is one.
+    /// The result, once it is known.
     pub answer: Mutex<Option<Option<IpAddr>>>,
     /// The task that waits for it.
     pub waiter: Waiter,

@@ -23,7 +23,7 @@
 //! `http-response`, `http-after-response`, `monitor fail`, `stats`. One answer is awaited at a
 //! time.
 //!
-//! # What holds during the wait
+//! # Invariants of the wait
 //!
 //! * *Time-out*: the asker's own. It ends the wait by an answer; nothing else does, apart from the
 //!   client, and a pending answer that is never ready holds its transaction for ever. Its futures

@@ -69,8 +69,7 @@ pub struct Notes {
     pub used: bool,
     /// `tcp` rules are evaluated while more bytes may come.
     pub partial: bool,
-    /// The bytes of each direction as scripts have changed them, until they take the place of those
-    /// that have arrived.
+    /// The bytes of each direction after edits by scripts, until they replace the received bytes.
     pub edited: [Option<script::ChannelBytes>; 2],
     /// Bytes at the front of each direction that scripts have forwarded.
     pub passed: [usize; 2],
@@ -132,7 +131,7 @@ pub struct Notes {
     pub params: Vec<u8>,
     /// Why the last connection to a server could not be encrypted.
     pub unsecured: Option<Box<Failed>>,
-    /// Contents of the capture slots: those of the request, those of the response.
+    /// Contents of the capture slots of the request and of the response.
     pub captures: [RefCell<Vec<Option<Vec<u8>>>>; 2],
 }
 

@@ -83,7 +83,7 @@ pub struct Listing {
     pub http: Option<Http>,
 }
 
-/// Places that one step of [`Worker::streams`] looks at.
+/// Slots inspected by one step of [`Worker::streams`].
 const STEP: u32 = 64;
 
 /// Some streams of a thread.

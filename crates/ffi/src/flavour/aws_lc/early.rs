@@ -42,7 +42,8 @@ pub(crate) fn begin_early<S: Read + Write>(stream: &mut SslStream<S>) -> Result<
     if is_early(stream.ssl()) { Ok(()) } else { stream.do_handshake() }
 }
 
-/// The library goes on with the handshake while it reads: when that is over, so is what is early.
+/// The library continues the handshake while it reads: the end of the handshake is the end of early
+/// data.
 pub(crate) fn read_early<S: Read + Write>(
     stream: &mut SslStream<S>,
     buffer: &mut [u8],

@@ -86,7 +86,7 @@ unsafe extern "C" fn called(hello: *const SSL_CLIENT_HELLO) -> ssl_select_cert_r
     };
     // SAFETY: a message belongs to a session, which does not change before `look` is called.
     let session = unsafe { SslRef::from_ptr(hello.ssl) };
-    // It is cloned because the session may leave the context that it has.
+    // The value is cloned because the session may leave its context.
     let look = index().and_then(|index| session.ssl_context().ex_data(index)).cloned();
     match look.map(|look| look(hello)) {
         Some(Ok(())) => return FINE,

@@ -173,7 +173,7 @@ pub fn attach_by<A: Attached>(_: &mut SslContextBuilder) -> Result<(), ErrorStac
     Ok(())
 }
 
-/// Makes a session show what `A` has for it, to clients that ask.
+/// Makes a session send the value of `A` to clients that support it.
 ///
 /// # Errors
 /// No memory, or no timestamps.

@@ -27,8 +27,8 @@ pub fn usual_options() -> SslOptions {
 /// `SSL_CTRL_CLEAR_MODE`
 const CLEAR_MODE: c_int = 78;
 
-/// Makes a read end that has brought nothing but what belongs to the session, as if it had to wait,
-/// though there may be more to read. The library would go on for as long as its peer does.
+/// Makes a read that found only messages of the session end as if it had to wait, though more may
+/// be readable. The library would go on for as long as its peer does.
 pub fn admit_asides(context: &mut SslContextBuilder) {
     // SAFETY: the context is valid and exclusively borrowed; the argument is a number.
     unsafe {

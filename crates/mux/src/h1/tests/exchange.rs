@@ -19,7 +19,7 @@ pub(super) fn settings(mode: ConnectionMode) -> H1ConnSettings {
     H1ConnSettings { mode, ..H1ConnSettings::default() }
 }
 
-/// Reads one message from one connection and writes it on the other. `input` is all that the peer
+/// Reads one message from one connection and writes it to the other. `input` is all that the peer
 /// sends before it closes.
 pub(super) fn relay(
     from: &mut H1Conn,

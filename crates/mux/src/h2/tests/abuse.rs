@@ -145,7 +145,7 @@ fn glitches_do_not_end_connections_while_floods_are_tolerated() {
     }
 }
 
-/// Frames that every peer may send are no glitches, whatever they cost.
+/// Frames that every peer may send are no glitches, at any cost.
 #[test]
 fn ordinary_frames_are_no_glitches() {
     let settings = H2ConnSettings { glitches_threshold: Some(1), ..H2ConnSettings::default() };
@@ -343,7 +343,7 @@ fn bomb(stream: u32, times: usize) -> Vec<u8> {
     frame(FrameType::Headers, WHOLE, stream, &block)
 }
 
-/// Takes the next stream, whose header list is too large.
+/// Opens another stream, whose header list is too large.
 fn refused(conn: &mut H2Conn) {
     let key = conn.poll_opened().unwrap();
     let mut head = Head::default();
@@ -370,8 +370,8 @@ fn one_list_too_large() {
     assert!(conn.take_counters().glitches > 0);
 }
 
-/// A block that decodes to far more than a list is not decoded to its end; it ends the connection
-/// at once, whatever makes it large.
+/// A block that decodes to far more than the limit is not decoded to its end; it ends the
+/// connection at once.
 #[test]
 fn header_bombs() {
     let calm = Err(ErrorCode::ENHANCE_YOUR_CALM);

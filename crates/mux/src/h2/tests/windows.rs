@@ -80,7 +80,7 @@ fn upload_that_is_read_passes_queued_ones() {
     }
     assert!(passed >= 4 << 20, "{passed} bytes beside queued uploads");
     assert!(sent - passed <= 200_000, "{} bytes are held", sent - passed);
-    // One stream after the other leaves the queue, and gets window then.
+    // Streams leave the queue one by one, and then get window.
     for (up, down) in queued {
         let mut passed = read(&mut pair, *down);
         for _ in 0..4 {
@@ -118,7 +118,7 @@ fn streams_have_their_window_back_when_nothing_is_held() {
         pair.talk();
     }
     assert_eq!((pair.server.stream_window, pair.server.unacknowledged), (65_536, 0));
-    // Later streams send before they are read, as the first ones did.
+    // Later streams send before the test reads from them, as the first ones did.
     let later = uploads(&mut pair, 1);
     assert!(send_all(&mut pair, &later, usize::MAX) >= 65_535);
 }

@@ -64,7 +64,7 @@ pub fn pause_all(worker: &Worker) {
     }
 }
 
-/// Resumes all frontends, also those that a command paused (SIGTTIN).
+/// Resumes all frontends, including those that a command paused (SIGTTIN).
 pub fn resume_all(worker: &Worker) {
     if worker.shared.is_stopping() {
         return;

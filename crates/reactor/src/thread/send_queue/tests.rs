@@ -27,7 +27,7 @@ fn messages_of_a_turn_are_sent_at_its_end_in_order() {
         assert_eq!(other.send_coalesced(b"b").unwrap(), 1);
         assert_eq!(one.send_coalesced(b"c").unwrap(), 1);
         assert_eq!((seen.got(1), seen.got(2)), (String::new(), String::new()));
-        // Nothing overtakes what waits, and later messages may wait again.
+        // Queued messages keep their order, and later messages may be queued again.
         assert_eq!(one.send(&[IoSlice::new(b"d")], false).unwrap(), 1);
         assert_eq!((seen.got(1), seen.got(2)), ("acd".into(), "b".into()));
         other.send_coalesced(b"e").unwrap();

@@ -181,7 +181,7 @@ struct PayloadHost<'h> {
     bytes: Vec<u8>,
     /// Bytes at the front that the filter has forwarded.
     passed: usize,
-    /// Milliseconds after which it wants to see the payload again.
+    /// Milliseconds after which the filter wants to see the payload again.
     wake: Option<u64>,
     side: Side,
     http: bool,

@@ -19,7 +19,7 @@ const BLOCKS: usize = 32;
 /// answer is sent together with others.
 const SHORT: usize = 4096;
 
-/// Calls of the system after which others have their turn.
+/// System calls after which other tasks run.
 const SENDS: u32 = 16;
 
 /// Puts a short body behind the head that is encoded. `false`: the body is to be sent from its

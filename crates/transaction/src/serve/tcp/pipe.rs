@@ -1,8 +1,8 @@
 //! One direction of a session: bytes from one socket to the other.
 //!
-//! Bytes go out of the buffer that they were received into. There is a buffer only while there are
-//! bytes; a source that fills one gets a bigger one for the next read, and a small one again when
-//! it has slowed down.
+//! Bytes go out of the buffer that they were received into. A pipe has a buffer only while it holds
+//! bytes; a source that fills a buffer gets a larger one for the next read, and a small one again
+//! after shorter reads.
 
 use buf::Buf;
 use engine::state::worker::Worker;

@@ -158,7 +158,7 @@ pub(super) fn sets(text: &[u8], name: &[u8], listed: bool) -> bool {
     settings(text, listed).any(|it| set(it).is_some_and(|part| part.value_of(it, name).is_some()))
 }
 
-/// A field in which a server sets a cookie with something else; empty if nothing is left.
+/// A `Set-Cookie` field after the edit; empty if nothing remains.
 pub(super) fn edited(text: &[u8], name: &[u8], listed: bool, edit: Edit<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for setting in settings(text, listed) {

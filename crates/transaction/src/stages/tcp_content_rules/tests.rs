@@ -1,5 +1,5 @@
-//! Tests of `tcp-request` and `tcp-response` rules over real sockets: what passes, what is refused, what
-//! is counted and logged.
+//! Tests of `tcp-request` and `tcp-response` rules over real sockets: verdicts, counters and log
+//! lines.
 
 use settings::{Mode, ProxySection};
 use std::io::{ErrorKind, Read, Write};

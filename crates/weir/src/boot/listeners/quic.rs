@@ -93,8 +93,8 @@ impl Opener {
         Ok(QuicSockets { sockets, identity, own: Handle(own), predecessors })
     }
 
-    /// Takes the links of an address from what was handed over. Links to processes that have ended
-    /// are closed.
+    /// Takes the links of an address from the handles that the old process passed on. Links to
+    /// processes that have ended are closed.
     fn take_links(&mut self, name: &str) -> Vec<Link> {
         let names: Vec<String> =
             self.pool.keys().filter(|key| key.ends_with(name)).cloned().collect();

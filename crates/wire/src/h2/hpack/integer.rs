@@ -1,7 +1,7 @@
 //! Integers with a prefix (RFC 7541 section 5.1), limited to 28 bits beyond the prefix.
 
-/// Decodes an integer whose first byte has `bits` bits of it; `None` if it is truncated or above
-/// the limit.
+/// Decodes an integer with a prefix of `bits` bits in its first byte; `None` if it is truncated or
+/// above the limit.
 #[inline]
 pub(super) fn decode(input: &[u8], at: &mut usize, bits: u32) -> Option<usize> {
     let mask = (1usize << bits) - 1;

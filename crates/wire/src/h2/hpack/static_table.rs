@@ -77,8 +77,8 @@ pub(super) fn index_of(id: HeaderId) -> usize {
 
 const BY_ID: [u8; 64] = by_id(&TABLE);
 
-/// The place of the first entry with the name of each well-known header, counted from 1; 0 where
-/// there is none.
+/// The place of the first entry with the name of each well-known header, counted from 1; 0 for
+/// names without an entry.
 pub(crate) const fn by_id(table: &[(&[u8], &[u8])]) -> [u8; 64] {
     let mut found = [0; 64];
     let mut id = 1;

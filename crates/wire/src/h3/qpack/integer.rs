@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InvalidPrimitive;
 
-/// Decodes an integer whose first byte has `bits` bits of it; `None` if it is truncated.
+/// Decodes an integer with a prefix of `bits` bits in its first byte; `None` if it is truncated.
 #[inline]
 pub(super) fn decode(
     input: &[u8],
