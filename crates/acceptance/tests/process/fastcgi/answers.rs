@@ -65,6 +65,26 @@ fn long_answers_pass_whole_and_heads_have_no_body() {
     assert_eq!((answer.status(), answer.body.len()), (200, 0));
 }
 
+/// FastCGI has no tunnels; an application that switches protocols must not leave the client in one.
+#[test]
+fn an_application_never_switches_protocols() {
+    for protocol in ["h2c", "foo"] {
+        let output =
+            format!("Status: 101\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\r\nPRI");
+        let (app, log) = (Responder::answering(output), LogReceiver::new());
+        let weir = weir("", "", &app, &log);
+        let mut client = weir.web();
+        client.send(format!(
+            "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: {protocol}\r\n\
+             HTTP2-Settings: AAMAAABk\r\n\r\n"
+        ));
+        assert_eq!(client.response().status(), 502, "{protocol}");
+        let request = app.request(0);
+        assert_eq!(request.param("HTTP_HTTP2_SETTINGS"), None);
+        assert_ne!(request.param("HTTP_UPGRADE"), Some("h2c"));
+    }
+}
+
 #[test]
 fn error_output_is_logged_and_never_sent() {
     let app = Responder::new(|conn| {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{Ready, StreamGone};
+use htx::{Fields, Head};
 use proptest::prelude::*;
 
 #[test]
@@ -134,6 +135,72 @@ fn malformed_requests_are_reset_and_reach_no_server() {
         assert_eq!((conn.counters.stream_errors, conn.counters.refused), (1, 1));
         // The next request is served.
         assert!(request(&mut conn, 4, &get_with(&[("host", "h:443")])).unwrap().is_some());
+    }
+}
+
+/// RFC 9110 section 6.5.1: fields for framing and routing are not allowed in trailers.
+#[test]
+fn trailers_of_requests_neither_frame_nor_route() {
+    let with = |fields: &[(&str, &str)]| {
+        let mut conn = greeted();
+        let key = request(&mut conn, 0, &[&get_with(&[])[..], &frame(0, b"x")].concat());
+        conn.receive(0, &headers(fields)).unwrap();
+        conn.finish(0).unwrap();
+        (conn, key.unwrap().unwrap())
+    };
+    for field in [
+        ("content-length", "1"),
+        ("content-length", "5"),
+        ("host", "b"),
+        ("transfer-encoding", "chunked"),
+        ("connection", "close"),
+        ("upgrade", "h2c"),
+        (":path", "/"),
+        ("x", "a\nb"),
+    ] {
+        let (mut conn, _) = with(&[("x", "y"), field]);
+        let reset = aborts(&mut conn);
+        assert_eq!((reset.len(), reset[0].code), (1, H3ErrorCode::MESSAGE_ERROR), "{field:?}");
+    }
+    let dropped = [("te", "trailers"), ("expect", "100-continue"), ("cookie", "a=b")];
+    let (mut conn, key) = with(&[&[("x", "y")], &dropped[..]].concat());
+    conn.handle_head(key, &mut Head::default()).unwrap();
+    assert_eq!(read_all(&mut conn, key), b"x");
+    let mut trailers = Fields::default();
+    assert!(conn.handle_body(key, b"", &mut trailers).done);
+    let names: Vec<_> = trailers.iter().map(|field| field.name.to_vec()).collect();
+    assert_eq!(names, [b"x"]);
+}
+
+/// As in HTTP/1 and HTTP/2: bytes that other readers of the message take for another host or path.
+#[test]
+fn hosts_are_of_valid_bytes() {
+    for host in
+        ["a/b", "a?b", "a#b", "a@b", "a\\b", "a,b", "[a", "a b", "a\tb", "a\x7fb", "a\u{80}", ""]
+    {
+        let list = [(":method", "GET"), (":scheme", "https"), (":authority", host), (":path", "/")];
+        let mut conn = greeted();
+        let key = request(&mut conn, 0, &headers(&list)).unwrap();
+        let refused = key.is_none_or(|key| conn.handle_head(key, &mut Head::default()).is_err());
+        assert!(refused, "{host:?}");
+    }
+}
+
+/// No stream becomes a connection in which requests follow.
+#[test]
+fn extended_connects_to_http_are_refused() {
+    for protocol in ["h2c", "H2", "HTTP", "h3"] {
+        let mut conn = greeted();
+        let list = [
+            (":method", "CONNECT"),
+            (":protocol", protocol),
+            (":scheme", "https"),
+            (":authority", "h"),
+            (":path", "/"),
+        ];
+        let key = request(&mut conn, 0, &headers(&list)).unwrap().unwrap();
+        let error = conn.handle_head(key, &mut Head::default()).unwrap_err();
+        assert_eq!(error.status, 501, "{protocol}");
     }
 }
 
