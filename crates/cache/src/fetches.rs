@@ -5,17 +5,9 @@ use crate::key::CacheKey;
 use std::sync::Arc;
 use stdx::Mutex;
 
-/// The result of a fetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FetchOutcome {
-    /// The response is stored: look it up.
-    Stored,
-    /// The object is not stored, so each request goes to the server.
-    NotStored,
-}
-
-/// Called once when the fetch ends, on the thread that ends it.
-pub type Waiter = Box<dyn FnOnce(FetchOutcome) + Send>;
+/// Called once when the fetch ends, on the thread that ends it. The request then looks the object
+/// up: it may be stored or not.
+pub type Waiter = Box<dyn FnOnce() + Send>;
 
 struct Fetch {
     hash: u64,
@@ -64,7 +56,7 @@ pub enum FetchTurn {
     Alone,
 }
 
-/// The right to end a fetch. Dropped, the fetch has stored nothing.
+/// The right to end a fetch, which ends when the ticket is dropped.
 #[derive(Debug)]
 pub struct FetchTicket {
     fetches: Arc<Fetches>,
@@ -123,24 +115,12 @@ impl Fetches {
     }
 }
 
-impl FetchTicket {
-    /// Ends the fetch with its response stored.
-    pub fn stored(self) {
-        self.end(FetchOutcome::Stored);
-    }
-
-    fn end(&self, outcome: FetchOutcome) {
-        // Waiters are called behind the lock.
-        for (_, waiter) in self.fetches.end(self.id) {
-            waiter(outcome);
-        }
-    }
-}
-
 impl Drop for FetchTicket {
     fn drop(&mut self) {
-        // After `stored` the fetch is over.
-        self.end(FetchOutcome::NotStored);
+        // Waiters are called behind the lock.
+        for (_, waiter) in self.fetches.end(self.id) {
+            waiter();
+        }
     }
 }
 
@@ -170,11 +150,11 @@ mod tests {
         key
     }
 
-    type Log = Arc<Mutex<Vec<(u8, FetchOutcome)>>>;
+    type Log = Arc<Mutex<Vec<u8>>>;
 
     fn waiter(log: &Log, number: u8) -> Waiter {
         let log = log.clone();
-        Box::new(move |outcome| log.lock().push((number, outcome)))
+        Box::new(move || log.lock().push(number))
     }
 
     #[test]
@@ -188,14 +168,14 @@ mod tests {
         let FetchTurn::Lead(other) = join("/b", 4) else { panic!("another key") };
         assert!(matches!(join("/c", 5), FetchTurn::Alone), "two keys may be fetched");
         drop(two);
-        lead.stored();
-        assert_eq!(*log.lock(), [(1, FetchOutcome::Stored)], "the third has left");
+        drop(lead);
+        assert_eq!(*log.lock(), [1], "the third has left");
         drop(other);
         assert!(fetches.is_empty());
     }
 
     #[test]
-    fn a_fetch_that_is_given_up_wakes_those_that_wait() {
+    fn the_end_of_a_fetch_wakes_those_that_wait() {
         let (fetches, log) = (Fetches::new(2, 2), Log::default());
         let FetchTurn::Lead(lead) = fetches.join(&key("/a"), || waiter(&log, 0)) else {
             panic!("the first fetches")
@@ -204,7 +184,7 @@ mod tests {
             panic!("the second waits")
         };
         drop(lead);
-        assert_eq!(*log.lock(), [(1, FetchOutcome::NotStored)]);
+        assert_eq!(*log.lock(), [1]);
         drop(wait);
         assert!(fetches.is_empty());
     }

@@ -29,7 +29,7 @@ pub mod validation;
 pub mod vary;
 
 pub use answer::StoredAnswer;
-pub use fetches::{FetchOutcome, FetchTicket, FetchTurn, WaitTicket};
+pub use fetches::{FetchTicket, FetchTurn, WaitTicket};
 pub use hit::Hit;
 pub use key::CacheKey;
 pub use shard::CacheCounters;

@@ -67,7 +67,7 @@ fn use_stale(view: &mut View<'_>, request: &CachedRequest, hit: Hit) -> Option<H
 
 /// Has the process validate an object, unless a request for it is under way.
 fn validate_in_background(view: &mut View<'_>, request: &CachedRequest, hit: &Hit) {
-    let FetchTurn::Lead(ticket) = request.cache.fetches().join(&request.key, || Box::new(|_| ()))
+    let FetchTurn::Lead(ticket) = request.cache.fetches().join(&request.key, || Box::new(|| ()))
     else {
         return;
     };

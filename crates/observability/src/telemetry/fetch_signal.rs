@@ -26,7 +26,7 @@ impl FetchSignal {
     /// Called at the end of the fetch, on any thread.
     pub(crate) fn waiter(&self) -> Waiter {
         let signal = self.0.clone();
-        Box::new(move |_| {
+        Box::new(move || {
             signal.has_ended.store(true, Ordering::Release);
             let waker = signal.waker.lock().take();
             if let Some(waker) = waker {

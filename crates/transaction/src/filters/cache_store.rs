@@ -41,11 +41,8 @@ impl PayloadFilter for CacheStore {
     fn end(&mut self, trailers: &Fields) {
         if let Some(storing) = self.storing.take() {
             // An object that does not fit is not stored: those that wait go to the server.
-            let stored = storing.finish(Some(trailers), self.worker.millis()).is_ok();
-            match self.fetch.take() {
-                Some(fetch) if stored => fetch.stored(),
-                fetch => drop(fetch),
-            }
+            let _ = storing.finish(Some(trailers), self.worker.millis());
+            self.fetch = None;
         }
     }
 }

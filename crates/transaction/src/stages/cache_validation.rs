@@ -105,9 +105,7 @@ pub(crate) async fn store(tx: &mut Transaction, hit: &Hit) -> Result<(), Failure
     let (mut trailers, mut scratch) = (Fields::default(), tx.worker.take_scratch());
     hit.write_trailers(&mut trailers, &mut scratch);
     tx.worker.give_scratch(scratch);
-    let stored = storing.finish(Some(&trailers), tx.worker.millis()).is_ok();
-    if let (Some((_, ticket)), true) = (fetch, stored) {
-        ticket.stored();
-    }
+    let _ = storing.finish(Some(&trailers), tx.worker.millis());
+    drop(fetch);
     Ok(())
 }
