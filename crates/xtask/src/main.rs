@@ -27,6 +27,7 @@ mod test;
 mod testssl;
 mod tidy;
 mod tools;
+mod unstable;
 mod workspace;
 
 use std::process::ExitCode;
