@@ -6,8 +6,8 @@ use crate::support::{
     page,
 };
 use mux::BodyKind;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
 
 /// More than the socket buffers of a client that does not read.
 const LARGE: usize = 15 << 20;
@@ -321,11 +321,16 @@ fn a_client_of_http_2_that_leaves_in_the_middle_of_a_hit_leaves_nothing_pinned()
 
 #[test]
 fn a_response_whose_client_or_server_leaves_is_not_stored() {
-    let origin = Origin::new(|mut peer| {
+    let gone = Arc::new(Barrier::new(2));
+    let wait = gone.clone();
+    let origin = Origin::new(move |mut peer| {
         let Some(request) = peer.request() else { return };
         peer.send(format!("HTTP/1.1 200 OK\r\ncontent-length: {LARGE}\r\n{FRESH}\r\n"));
         peer.send("x".repeat(500_000));
         if request.target() == "/client" {
+            wait.wait();
+            // A proxy without payload to send does not notice, as with HAProxy.
+            let _ = peer.client.try_send("x".repeat(1_000));
             // Until the proxy has closed the connection.
             peer.request();
         }
@@ -338,7 +343,10 @@ fn a_response_whose_client_or_server_leaves_is_not_stored() {
         assert!(!is_hit(&client.head()));
         client.take(100_000);
         match target {
-            "/client" => client.reset(),
+            "/client" => {
+                client.reset();
+                gone.wait();
+            }
             _ => assert!(client.rest().len() < LARGE),
         }
         eventually("its blocks are free", || (free(&weir) == all).then_some(()));

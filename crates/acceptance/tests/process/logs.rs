@@ -717,6 +717,7 @@ fn a_missing_syslog_socket_is_reported_once() {
     eventually("all lines are counted", || {
         weir.cli("show info").contains("DroppedLogs: 5\n").then_some(())
     });
+    weir.expect_error("failed in logger");
     let socket = UnixDatagram::bind(weir.path("absent")).expect("a path of the test");
     socket.set_read_timeout(Some(crate::support::PATIENCE)).expect("a socket");
     weir.web().get("/");

@@ -359,7 +359,9 @@ fn the_time_to_live_may_be_honoured() {
     let (dns, log) = (NameServer::new(), LogReceiver::new());
     dns.say("app.test A", Says::Records(&["127.0.0.1"]));
     let back = format!("{NONE} server s app.test:80\n");
-    let weir = setup(&dns, &log, " honor-ttl\n", "", &back).start();
+    // A late answer must not be the reason for a second question.
+    let lines = " honor-ttl\n timeout retry 20s\n";
+    let weir = setup(&dns, &log, lines, "", &back).start();
     address(&weir, "s", "127.0.0.1");
     pass(Duration::from_millis(300));
     assert_eq!(dns.count("app.test A "), 1, "it is good for a minute");

@@ -620,14 +620,16 @@ fn an_action_that_yields_runs_anew_when_more_has_come() {
             n = n + 1
             if txn.req:get_in_len() < 5 then return act.YIELD end
             txn:set_var('txn.n', n)
-        end)";
+        end)
+        core.register_cli({'runs'}, 'runs : how often', function(applet)
+            applet:send(n .. '\\n') end)";
     let origin = Origin::answering("x");
     let log = LogReceiver::new();
     let rules = "    tcp-request content lua.more\n    log-format %[var(txn.n)]";
     let weir = plain(script, rules).between(&origin, &log);
     let mut client = weir.web();
     client.send("ab");
-    crate::support::pass(std::time::Duration::from_millis(50));
+    eventually("the first run", || (weir.cli("runs") == "1").then_some(()));
     client.send("cdef");
     client.half_close();
     client.rest();

@@ -523,7 +523,7 @@ fn an_agent_that_stops_costs_each_request_its_processing_time_at_most() {
         }
     });
     let log = LogReceiver::new();
-    let file = "    timeout processing 200ms\n";
+    let file = "    timeout processing 500ms\n";
     let weir = answer_with("%[var(txn.p.err)] %[var(txn.p.a)]", file, &agent, &log);
     assert_eq!(weir.web().get("/").header("x-said"), Some("said  set"));
     stopped.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -534,8 +534,8 @@ fn an_agent_that_stops_costs_each_request_its_processing_time_at_most() {
                 let before = Moment::now();
                 assert_eq!(weir.web().get("/").header("x-said"), Some("said 1"));
                 let took = before.elapsed();
-                assert!(took.as_millis() >= 195, "{took:?}");
-                assert!(took.as_millis() < 2_000, "{took:?}: the machine may be busy");
+                assert!(took.as_millis() >= 495, "{took:?}");
+                assert!(took.as_millis() < 8_000, "{took:?}: the machine may be busy");
             });
         }
     });
@@ -547,7 +547,7 @@ fn an_agent_that_stops_costs_each_request_its_processing_time_at_most() {
 fn maxconnrate_limits_the_connections_that_an_engine_opens() {
     // Each payload ends its connection, so that each request needs a new one.
     let (agent, log) = (agent(|_| None), LogReceiver::new());
-    let file = "    maxconnrate 1\n    timeout processing 100ms\n";
+    let file = "    maxconnrate 1\n    timeout processing 400ms\n";
     let weir = answer_with("%[var(txn.p.err)]", file, &agent, &log);
     let mut said = Vec::new();
     eventually("a request that gets no connection", || {
