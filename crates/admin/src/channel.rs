@@ -130,7 +130,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Room for so many sessions; one has room in any case.
+    /// Room for `most` sessions, at least for one.
     pub(crate) fn new(most: usize) -> Self {
         Self { most: most.max(1), sessions: Rc::default() }
     }

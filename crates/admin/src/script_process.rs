@@ -53,7 +53,7 @@ impl ScriptProcess {
         text.map_or(Plain::Nil, Plain::from)
     }
 
-    /// Runs a command whose messages scripts do not get.
+    /// Runs a command and drops its messages.
     fn quietly(&self, words: &[&str]) -> Plain {
         script_changes::run(&self.worker, &self.settings, words);
         Plain::Nil
@@ -186,7 +186,7 @@ impl Process for ScriptProcess {
         let set = |what: &str, value: &str| self.quietly(&["set", "server", &target, what, value]);
         Ok(match call {
             ServerCall::Number => {
-                // Scripts keep objects of servers of the configuration; others they look up anew.
+                // Scripts keep objects of configured servers; they look up added servers each time.
                 if !running.settings.dynamic {
                     running.scripted.store(true, Relaxed);
                 }

@@ -81,7 +81,7 @@ pub struct Settings {
     pub sockets: Vec<CliSocket>,
     /// The sockets that `_getsocks` hands over.
     pub handed: Vec<ListeningSocket>,
-    /// Milliseconds that a session may be silent (`stats timeout`); `None` for ever.
+    /// Milliseconds that a session may be silent (`stats timeout`); `None` forever.
     pub timeout_ms: Option<u32>,
     /// Sessions at once on all sockets but a master's (`stats maxconn`).
     pub max_sessions: usize,

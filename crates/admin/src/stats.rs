@@ -292,7 +292,7 @@ pub enum States {
     NoMaint,
 }
 
-/// Which rows are wanted.
+/// A selection of rows.
 #[derive(Clone, Debug)]
 pub struct Filter {
     /// Number of the proxy; `None` for all.
@@ -358,7 +358,7 @@ impl Filter {
     }
 }
 
-/// Servers whose rows one step gathers at most: in JSON a row takes 16 kB.
+/// The number of servers in one step: in JSON a row takes 16 kB.
 const STEP: usize = 8;
 
 /// The progress of a listing of rows. The default is before the first one.

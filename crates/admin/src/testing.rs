@@ -78,7 +78,7 @@ pub(crate) fn proxies() -> Vec<ProxySection> {
     vec![fe, be, tcp, stats]
 }
 
-/// A backend of so many servers, and the page.
+/// A backend of `count` servers, and the page.
 pub(crate) fn crowded(count: u32) -> Arc<Shared> {
     let mut proxies = proxies();
     let servers = (1..=count).map(|id| server(id, &format!("s{id}"), |_| {})).collect();

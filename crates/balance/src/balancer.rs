@@ -300,7 +300,7 @@ impl Balancer {
         if admin.in_maint() {
             return Change::None;
         }
-        // Of two that tell of a change, the last one sees the last state.
+        // Of two reports of a change, the last one sees the last state.
         let (next, change) = match (before, leader.state().0) {
             (OpState::Stopped, OpState::Stopped) => return Change::None,
             (_, OpState::Stopped) => (OpState::Stopped, Change::Down),

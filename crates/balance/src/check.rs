@@ -7,7 +7,7 @@ pub enum Verdict {
     /// No result yet.
     #[default]
     Unknown = 0,
-    /// Valid, but says nothing about health.
+    /// A valid response that says nothing about health.
     Neutral = 1,
     /// The check failed.
     Failed = 2,
@@ -32,7 +32,7 @@ pub enum CheckStatus {
     HealthAnalysis = 4,
     /// Our own socket failed.
     SocketError = 5,
-    /// Layer 4 passed and nothing above was asked.
+    /// Layer 4 passed, and the check has no other layer.
     L4Ok = 6,
     /// No connection in time.
     L4Timeout = 7,

@@ -95,7 +95,7 @@ impl Health {
         self.value = if counts { value.min(self.top()) } else { 0 };
     }
 
-    /// So that `failures` more take it down, unless fewer do already.
+    /// Raises the failure count so that `failures` more mark it down, unless fewer suffice already.
     pub(crate) fn weaken(&mut self, failures: u32) {
         self.value = self.value.min(self.rise.saturating_add(failures.max(1) - 1));
     }

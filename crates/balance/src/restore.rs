@@ -101,7 +101,7 @@ impl Restored {
 }
 
 impl Health {
-    /// Takes a counter over as far as it fits a state.
+    /// Restores a counter within the bounds of a state.
     fn recall(&mut self, counter: u32, op: OpState, counts: bool) {
         match op {
             OpState::Stopped => self.clamp(counter.min(self.rise() - 1), counts),

@@ -72,13 +72,13 @@ impl Admin {
         self.any(Self::ANY_DRAIN)
     }
 
-    /// These bits and those of `mask`.
+    /// The union with `mask`.
     #[must_use]
     pub fn with(self, mask: Self) -> Self {
         Self(self.0 | mask.0)
     }
 
-    /// These bits without those of `mask`.
+    /// The bits without those of `mask`.
     #[must_use]
     pub fn without(self, mask: Self) -> Self {
         Self(self.0 & !mask.0)

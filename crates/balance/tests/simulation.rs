@@ -17,7 +17,7 @@ const SERVERS: usize = 100;
 const KEYS: usize = 20_000;
 /// Streams of keys and of random numbers: these, whatever they yield.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=40;
-/// How often these tests may fail by chance, had the seeds been drawn anew.
+/// How often these tests may fail by chance, had the seeds been drawn again.
 const CHANCE: f64 = 0.01;
 const STANDING: usize = 20_000;
 
@@ -79,8 +79,8 @@ fn path(number: u32) -> String {
     format!("/item/{number:x}.html")
 }
 
-/// The probability that a chi-square of so many degrees of freedom is as large as this one
-/// (Wilson and Hilferty's approximation, good for 99 degrees).
+/// The probability of a chi-square at least as large as this one (Wilson and Hilferty's
+/// approximation, good for 99 degrees).
 fn p_value(counts: &[u64], shares: &[f64]) -> f64 {
     let (all, sum): (u64, f64) = (counts.iter().sum(), shares.iter().sum());
     let term = |(count, share): (&u64, &f64)| {

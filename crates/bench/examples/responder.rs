@@ -56,7 +56,7 @@ fn serve(os: &Os, listener: Handle, answer: Answer) -> Result<(), Box<dyn Error>
     }
 }
 
-/// Reads and answers the bytes that have arrived. Answers that do not fit are lost: they are far
+/// Reads and answers the bytes that have arrived. Answers that do not fit are dropped: they are far
 /// smaller than socket buffers. `None`: the connection has ended.
 fn pass(
     os: &Os,

@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// One allocation that many buffers share; it is freed with the last of them.
+/// One allocation that many buffers share; it is freed with the last buffer.
 #[derive(Debug)]
 struct Slab {
     start: NonNull<u8>,

@@ -19,7 +19,8 @@ pub enum Extent {
 }
 
 /// The directives of a message that decisions use. Of a number that occurs more than once, the
-/// first counts (section 4.2.1); one that is no number counts as 0, so that a response is stale.
+/// first counts (section 4.2.1); text that is not a number counts as 0, so that a response is
+/// stale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
     /// `no-cache`, or `Pragma: no-cache` where there is no `Cache-Control` (of requests; of

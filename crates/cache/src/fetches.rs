@@ -1,5 +1,5 @@
-//! Coalesced fetches: one request for a missing object goes to the server, others for the same key wait
-//! for it.
+//! Coalesced fetches: one request for a missing object goes to the server, and others for the same
+//! key wait for it.
 
 use crate::key::CacheKey;
 use std::sync::Arc;

@@ -55,11 +55,13 @@ pub struct Lifetime {
     pub age: u32,
     /// The freshness lifetime in seconds; not 0.
     pub fresh: u32,
-    /// So long after that it may be served while it is validated (RFC 5861 section 3).
+    /// The time after it during which the response may be served while it is validated (RFC 5861
+    /// section 3).
     pub while_revalidate: u32,
-    /// So long after `fresh` it may be served instead of an error (RFC 5861 section 4).
+    /// The time after `fresh` during which the response may be served instead of an error (RFC 5861
+    /// section 4).
     pub if_error: u32,
-    /// So long after `fresh` it may be validated.
+    /// The time after `fresh` during which the response may be validated.
     pub for_validation: u32,
 }
 
@@ -175,7 +177,7 @@ fn has_validator(response: &Head) -> bool {
 }
 
 /// Whether a field of a response is kept (section 3.1): not those of a connection or a proxy, not
-/// those that `Connection` or `no-cache` names, and not `Age`, which is computed anew.
+/// those that `Connection` or `no-cache` names, and not `Age`, which is computed again.
 pub fn is_kept(response: &Head, field: &FieldRef<'_>) -> bool {
     let hop = matches!(
         field.id,

@@ -179,7 +179,7 @@ impl Shard {
         self.filling.swap_remove(at).is_outdated
     }
 
-    /// Makes an object visible in place of those with its secondary key. Objects that give way are
+    /// Makes an object visible in place of those with its secondary key. Evicted objects are
     /// appended to `gone`, as is this one if it cannot be published.
     pub(crate) fn publish(
         &mut self,
@@ -320,7 +320,7 @@ impl Shard {
     pub(crate) fn invalidate(&mut self, key: &CacheKey, gone: &mut Vec<SharedBlocks>) {
         let outdated = self.filling.iter_mut().filter(|filling| filling.hash == key.hash());
         outdated.for_each(|filling| filling.is_outdated = true);
-        // Removal changes the chain of the bucket: begin anew each time.
+        // Removal changes the chain of the bucket: begin again each time.
         while let Some((at, _)) = { self.of_key(key).next() } {
             gone.extend(self.remove(at));
         }

@@ -223,8 +223,8 @@ impl Cache {
         self.with_shard(key.hash(), |shard| shard.invalidate(key, &mut gone));
     }
 
-    /// Removes the objects whose keys start with `prefix`, all with an empty one. Returns their
-    /// number. Locks are held for [`STEP`] slots at a time.
+    /// Removes the objects whose keys start with `prefix`; all objects if it is empty. Returns
+    /// their number. Locks are held for [`STEP`] slots at a time.
     pub fn clear(&self, prefix: &[u8]) -> usize {
         let mut walk = ClearWalk::default();
         std::iter::from_fn(|| self.clear_some(&mut walk, prefix)).sum()

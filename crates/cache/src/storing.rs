@@ -14,7 +14,7 @@ use stdx::BlockChain;
 /// Why a response is not stored, or not stored any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreFault {
-    /// The same response is being stored already, or too many responses are.
+    /// The same response is being stored already, or too many responses are being stored.
     Busy,
     /// The object is larger than `max-object-size`.
     TooLarge,
@@ -24,7 +24,7 @@ pub enum StoreFault {
     WrongLength,
     /// Its key was invalidated, or the cache cleared, while it was stored.
     Outdated,
-    /// There are `max-secondary-entries` entries with its primary key.
+    /// The primary key has `max-secondary-entries` entries already.
     Crowded,
 }
 
@@ -197,7 +197,7 @@ impl Storing {
         let Some(mut chain) = self.chain.take() else { return Err(self.fault) };
         chain.overwrite_front(&self.record.encode());
         let Some(object) = chain.share() else { return Err(StoreFault::Full) };
-        // Objects that give way are dropped behind the lock.
+        // Evicted objects are dropped after the lock is released.
         let mut gone = Vec::new();
         let most = self.cache.settings().max_secondary_entries;
         let filling = std::mem::take(&mut self.filling);

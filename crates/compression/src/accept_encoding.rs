@@ -48,7 +48,7 @@ impl Offer {
 }
 
 impl<'a> Choice<'a> {
-    /// Of a list of `compression algo`; only its first [`MAX_ALGORITHMS`] count.
+    /// The list is `compression algo`; only its first [`MAX_ALGORITHMS`] count.
     #[must_use]
     pub fn new(configured: &'a [Algorithm]) -> Self {
         let configured = &configured[..configured.len().min(MAX_ALGORITHMS)];

@@ -189,7 +189,7 @@ pub struct Plan {
 }
 
 /// Decides on a response. `types` is the list of `compression type`; an empty one allows every
-/// type. `algorithm` comes from [`RequestFacts::algorithm`].
+/// type. `algorithm` is the result of [`RequestFacts::algorithm`].
 ///
 /// # Errors
 ///

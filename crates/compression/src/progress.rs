@@ -27,7 +27,7 @@ pub struct Progress {
 pub enum EncodeError {
     /// `identity` encodes nothing.
     Identity,
-    /// There is no memory for the encoder's state.
+    /// The encoder's state does not fit in memory.
     Memory,
     /// The library reports a fault in its use.
     Library,

@@ -154,7 +154,7 @@ impl Zlib {
         let produced = (self.deflate.total_out() - before_out) as usize;
         let complete = match flush {
             Flush::None => consumed == input.len(),
-            // A full output may hide that more is to come: the next call tells.
+            // A full output may hide that more output follows: the next call shows.
             Flush::Sync => consumed == input.len() && produced < room.len(),
             Flush::Finish => status == Status::StreamEnd,
         };

@@ -21,7 +21,7 @@ pub trait Resolver {
     fn resolve(&self, host: &str, family: Family) -> Option<IpAddr>;
 }
 
-/// Which addresses are wanted.
+/// The address families of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Either.

@@ -35,7 +35,7 @@ pub(crate) fn of_message(message: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a text fits a pattern in which `*` stands for anything.
+/// Whether a text fits a pattern in which `*` matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or("");

@@ -206,8 +206,8 @@ impl<'a> Cx<'a> {
     }
 
     /// The address of a word: `$NAME` and `${NAME}` are expanded there even outside quotes, as
-    /// before quotes existed (section 2.3). Unset ones are empty. Text behind the digits of a port
-    /// is removed.
+    /// before quotes existed (section 2.3). Unset variables are empty. Text behind the digits of a
+    /// port is removed.
     pub(crate) fn address<'w>(&self, word: &'w str) -> Cow<'w, str> {
         self.sound(self.expanded(word))
     }

@@ -129,7 +129,7 @@ pub(crate) struct DraftProxy {
     pub(crate) late: Vec<Diagnostic>,
     /// Servers that are given by name, and not looked up so far.
     pub(crate) named: Vec<NamedServers>,
-    /// Messages about servers whose address is not known, unless a state file knows it.
+    /// Messages about servers with an unknown address, in case no state file has it.
     pub(crate) unknown_addresses: Vec<UnknownAddress>,
     /// Caches that `filter` lines name.
     pub(crate) cache_filters: Vec<At<String>>,

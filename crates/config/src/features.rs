@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 /// Facts that `.if` and `-cc` may ask for (section 2.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Features<'a> {
-    /// HAProxy version that the program stands for, e.g. `2.7.0`.
+    /// The version of HAProxy that the program reports, e.g. `2.7.0`.
     pub version: &'a str,
     /// Feature words that `-vv` shows after a `+`.
     pub words: &'a [&'a str],

@@ -82,7 +82,7 @@ impl Places {
     pub(crate) const D_FRONT: Self = Self::DEFAULTS.and(Self::FRONT);
     /// `defaults`, and sections with a server side.
     pub(crate) const D_BACK: Self = Self::DEFAULTS.and(Self::BACK);
-    /// Both sides, and named `defaults`.
+    /// Frontends, backends and named `defaults` sections.
     pub(crate) const RULES: Self = Self::NAMED.and(Self::FRONT).and(Self::BACK);
     /// Both sides.
     pub(crate) const SIDES: Self = Self::FRONT.and(Self::BACK);

@@ -93,7 +93,7 @@ pub(crate) fn split<'a>(
     Ok(lexer.words)
 }
 
-/// A word and the bytes of its line that it stands for.
+/// A word, and its bytes in the line.
 pub type Spanned = (String, Range<usize>);
 
 /// The words of a single line with their offsets, or the offset and reason of a lexical error; the
@@ -285,8 +285,7 @@ impl<'a> Lexer<'a, '_> {
     }
 }
 
-/// The text that stands for `bytes` (see `sample::word`), and the source offset of each of its
-/// bytes.
+/// The text that encodes `bytes` (see `sample::word`), and the source offset of each of its bytes.
 fn text_of(bytes: Vec<u8>, origin: Vec<u32>) -> (String, Vec<u32>) {
     let len = bytes.len();
     let text = sample::word::from_bytes(bytes);

@@ -20,7 +20,7 @@ pub struct Loaded {
 /// The meaning of the outcome for `-c`, and for starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Good, and something listens.
+    /// The configuration is valid, and something listens.
     Valid,
     /// There are alerts, or warnings where none may be.
     Invalid,

@@ -107,7 +107,7 @@ impl Model {
     }
 }
 
-/// A value with the place where it was given.
+/// A value with its place in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At<T> {
     /// The value.

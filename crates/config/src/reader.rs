@@ -15,7 +15,7 @@ mod scope;
 /// Lines between two reports of progress.
 const PROGRESS: usize = 1 << 14;
 
-/// Reads one file into the draft. Mistakes are reported and the next line goes on.
+/// Reads one file into the draft. Mistakes are reported and the next line continues.
 pub(crate) fn file(draft: &mut Draft, cx: &mut Cx<'_>, source: &Source) {
     let mut reader = Reader { draft, cx, source, section: None, blocks: Blocks::default() };
     if let Some(trap) = &source.trap {

@@ -62,7 +62,7 @@ impl Since {
 /// One kind of section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionDoc {
-    /// The keyword that opens it, which is the class of its own keywords too.
+    /// The keyword that opens the section, which is also the class of its keywords.
     pub name: &'static str,
     /// Its content, in a sentence.
     pub doc: &'static str,

@@ -41,7 +41,7 @@ impl Source {
 
 /// How configuration reaches the file system; tests bring their own. Threads read together.
 pub trait Files: Sync {
-    /// The whole content of a file. Errors are those of the system.
+    /// The whole content of a file. Returns the errors of the system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// The entries of a directory, or `None` when `path` is not one.
     fn list(&self, path: &Path) -> io::Result<Option<Vec<PathBuf>>>;
@@ -89,7 +89,7 @@ impl Files for Disk {
     }
 }
 
-/// Reads the files and directories given with `-f`, in order. Of a directory, only `*.cfg` counts,
+/// Reads the files and directories given with `-f`, in order. In a directory, only `*.cfg` counts,
 /// in lexical order, and hidden files do not. Each path that cannot be read gives one alert.
 pub fn collect(paths: &[PathBuf], files: &dyn Files) -> Result<Vec<Source>, Vec<Diagnostic>> {
     let mut sources = Vec::new();

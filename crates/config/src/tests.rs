@@ -81,7 +81,7 @@ CgYIKoZIzj0EAwIDRwAwRAIgewnrUUcX+jgQZjLuCed5jCCcp9g2aA3CietqDMw4
 -----END CERTIFICATE-----
 ";
 
-/// Only `localhost` has an address.
+/// A resolver that knows `localhost` only.
 struct Names;
 
 impl Resolver for Names {
@@ -143,7 +143,7 @@ fn location(reply: &crate::model::ErrorReply) -> Option<String> {
     Some(format!("{status} {to}"))
 }
 
-/// Of the first proxy.
+/// The client side of the first proxy.
 fn front(model: &Model) -> &crate::model::Front {
     model.proxies[0].front.as_ref().unwrap()
 }

@@ -59,7 +59,7 @@ pub(crate) fn prepare(draft: &mut Draft, cx: &mut Cx<'_>) -> TlsContext {
     context
 }
 
-/// Completes the proxies, whose references to other sections are resolved, and the hidden ones.
+/// Completes the proxies, whose references to other sections are resolved, and the hidden proxies.
 pub(crate) fn proxies(
     draft: &mut Draft,
     advise: bool,

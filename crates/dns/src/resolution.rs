@@ -70,7 +70,7 @@ pub enum Event {
     Nothing,
     /// [`Resolution::question`] has to be sent to every name server.
     Ask,
-    /// There is a valid answer, and the records are up to date.
+    /// The name has a valid answer, and the records are up to date.
     Answered,
     /// The resolution has failed for now.
     Failed(ResolveError),

@@ -98,8 +98,8 @@ impl Channel {
         self.lend(wire, flavour::handshake)
     }
 
-    /// Goes on with a client's handshake until it is over or something can be read early, as far as
-    /// the library can do that without reading.
+    /// Continues a client's handshake until it is over or early data can be read, as far as the
+    /// library can do that without reading.
     ///
     /// # Errors
     /// As [`Channel::handshake`].

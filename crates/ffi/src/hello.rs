@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_int, c_void};
 /// `SSL3_RT_HANDSHAKE`
 const HANDSHAKE: c_int = 22;
 
-/// Why a session does not go on.
+/// Why a session does not continue.
 #[derive(Debug)]
 pub enum Refused {
     /// No certificate is for the name that the client asks for.
@@ -62,7 +62,7 @@ pub trait Watch {
 
 /// Shows all messages of handshakes that sessions of the context receive.
 pub fn watch_messages<W: Watch>(context: &mut SslContextBuilder) {
-    // SAFETY: the context is valid and exclusively borrowed; the function lives for ever.
+    // SAFETY: the context is valid and exclusively borrowed; the function lives forever.
     unsafe { raw::SSL_CTX_set_msg_callback(context.as_ptr(), Some(received::<W>)) };
 }
 

@@ -17,7 +17,7 @@ const ENCODINGS: [Algorithm; 5] = [
 const MOST_INPUT: usize = 3_000;
 
 /// Encodes a body in calls whose sizes come from the data, too: six bytes of settings, then the
-/// body. The output decodes to the body, every call goes on, and the encoder without history is
+/// body. The output decodes to the body, every call continues, and the encoder without history is
 /// bounded.
 pub fn encoders(data: &[u8]) {
     let Some((&[which, level, window, memory, repeat, seed], part)) = data.split_first_chunk()

@@ -5,8 +5,8 @@ use mux::HeadStep;
 use mux::fcgi::stream::WINDOW;
 use mux::fcgi::{FcgiConn, FcgiError, FcgiSettings, Key};
 
-/// Bytes from an application that has two requests: nothing panics, what waits is bounded, every
-/// request comes to an end, and answers do not depend on the pieces in which bytes come.
+/// Bytes from an application that has two requests: there is no panic, queues are bounded, every
+/// request ends, and answers do not depend on the pieces in which bytes arrive.
 pub fn answers(data: &[u8]) {
     let whole = outcome(data, usize::MAX);
     assert_eq!(outcome(data, 1), whole, "byte by byte");

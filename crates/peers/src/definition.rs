@@ -51,7 +51,7 @@ pub struct Column {
     pub period: u64,
 }
 
-/// A table as one side describes it.
+/// A table in the description of one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     /// The number of the table in messages of this side.
@@ -62,7 +62,7 @@ pub struct Definition {
     pub key: Option<KeyType>,
     /// The length of its keys.
     pub key_len: u64,
-    /// Milliseconds that an entry lives untouched; 0 for ever.
+    /// Milliseconds that an entry lives untouched; 0 forever.
     pub expire: u64,
     /// The data types in the order of their values.
     pub columns: Vec<Column>,

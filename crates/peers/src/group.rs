@@ -335,7 +335,7 @@ impl Drop for Group {
 
 /// The result of working through bytes.
 enum Step {
-    /// So many were used.
+    /// The number of bytes used.
     Used(usize),
     /// More are needed.
     Wait,

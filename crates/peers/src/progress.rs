@@ -2,8 +2,8 @@
 //!
 //! Changes are read in rounds. The last update of a round carries the place up to which changes
 //! were read; the acknowledgement of that update, or of a later one, confirms the place. A new
-//! connection goes on behind the confirmed place. Two rounds are remembered at most: the oldest one
-//! that is not confirmed, and the newest.
+//! connection continues behind the confirmed place. Two rounds are remembered at most: the oldest
+//! one that is not confirmed, and the newest.
 
 use table::{ChangeReader, Table};
 

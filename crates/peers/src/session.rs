@@ -6,7 +6,7 @@ use crate::hello::Version;
 use std::sync::Arc;
 use table::{Entry, Exported, LearnedValue, Walk};
 
-/// The name of a connection, unique in its group for ever.
+/// The name of a connection, unique in its group forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub(crate) u64);
 

@@ -99,7 +99,7 @@ impl Section {
         }
     }
 
-    /// Whether the group goes on with a connection.
+    /// Whether the group continues with a connection.
     fn has(&self, id: SessionId) -> bool {
         self.connections.borrow().contains_key(&id)
     }

@@ -74,7 +74,7 @@ impl ClockCorrection {
     }
 
     /// Time of the last turn of any thread, and the earliest expected turn after it. A thread whose
-    /// expected turn lies before the last turn is busy or waits for a processor, and is left out.
+    /// expected turn lies before the last turn is busy or waits for a processor, and is skipped.
     fn turns(&self, before: u64) -> (u64, u64) {
         let last = self.heartbeats.iter().map(|it| it.last_turn()).fold(before, u64::max);
         let next = self.heartbeats.iter().map(|it| it.next_turn()).filter(|next| *next >= last);

@@ -47,7 +47,7 @@ pub struct WatchedDescriptor {
     pub kind: &'static str,
     /// Whether the handle is readable, and whether its owner waits for input.
     pub reads: (bool, bool),
-    /// The same for writing.
+    /// Whether the handle is writable, and whether its owner waits to write.
     pub writes: (bool, bool),
     /// Whether the peer has closed.
     pub closed: bool,

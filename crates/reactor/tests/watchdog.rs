@@ -1,5 +1,5 @@
 //! A whole process with a thread that does not come back to its loop: it must say so, and abort if
-//! the thread computes for ever. A watchdog that fails lets the process end in another way.
+//! the thread computes forever. A watchdog that fails lets the process end in another way.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use reactor::os::Os;

@@ -76,7 +76,7 @@ pub enum Action {
 pub(crate) enum Outcome<'r> {
     /// Done; the next rule follows.
     Next,
-    /// The same, with `strict-mode` switched.
+    /// As [`Outcome::Next`], with `strict-mode` switched.
     Strict(bool),
     /// Bytes are missing: try this rule again.
     Suspend,

@@ -34,7 +34,7 @@ pub enum BandwidthScope {
         limit: u32,
         /// `key`.
         key: Expr,
-        /// `table`, else the one of the section.
+        /// `table`, else the table of the section.
         table: Arc<TableRef>,
     },
 }
@@ -50,7 +50,7 @@ impl Eq for BandwidthLimit {}
 /// The values with which a rule enables a limit.
 #[derive(Debug, Clone)]
 pub enum BandwidthValues {
-    /// Of the stream alone.
+    /// A limit of the stream alone.
     Stream {
         /// Bytes per period; at least 1.
         limit: u32,

@@ -16,7 +16,7 @@ pub struct ScriptCall {
 /// The continuation of the rules behind a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScriptStep {
-    /// The rules go on, or wait for an answer.
+    /// The rules continue, or wait for an answer.
     Next,
     /// The rule is evaluated again when more bytes have come (`act.YIELD`).
     Again,

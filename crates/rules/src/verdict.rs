@@ -13,7 +13,7 @@ pub enum Spoken {
     H2,
 }
 
-/// Where an evaluation goes on, and the state it carries.
+/// Where an evaluation continues, and the state it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     pub(crate) next: usize,
@@ -92,7 +92,7 @@ pub enum Verdict<'r> {
     SilentDrop,
     /// `send-retry`: the client has to prove its address first.
     SendRetry,
-    /// `switch-mode http`: the client goes on in HTTP mode.
+    /// `switch-mode http`: the client continues in HTTP mode.
     SwitchMode(Option<Spoken>),
     /// The request is malformed in the eyes of a rule: answer with status 400.
     BadRequest,
@@ -103,7 +103,7 @@ pub enum Verdict<'r> {
     OutOfSteps,
     /// Evaluate again from `cursor` once the need is met.
     Suspend {
-        /// Where to go on.
+        /// Where to continue.
         cursor: Cursor,
         /// The missing input.
         need: Need,

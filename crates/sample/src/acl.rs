@@ -553,7 +553,7 @@ impl AclTable {
     ///
     /// # Errors
     ///
-    /// There is none of this name.
+    /// No ACL has this name.
     pub fn find(&self, name: &str, cx: &ParseContext<'_>) -> Result<Arc<Acl>, ParseError> {
         if let Some(found) = self.acls.borrow().get(name) {
             return Ok(found.acl.clone());

@@ -73,7 +73,7 @@ pub struct Captures {
     pub request: RefCell<Vec<CaptureSlot>>,
     /// Slots for responses.
     pub response: RefCell<Vec<CaptureSlot>>,
-    /// Slots that rules fill and that no line has declared so far: a later one may.
+    /// Capture slots that rules fill without a declaration so far: a later line may declare them.
     pub needed: RefCell<Vec<NeededCapture>>,
 }
 
@@ -116,7 +116,7 @@ pub struct ParseContext<'a> {
     pub warnings: RefCell<Vec<String>>,
     /// Words, by number, that HAProxy ignores silently, with a hint each.
     pub hints: RefCell<Vec<(usize, String)>>,
-    /// A format on the way has a log variable, which wants the record of the transaction.
+    /// A parsed format has a log variable, which needs the record of the transaction.
     pub wants_record: Cell<bool>,
 }
 

@@ -81,7 +81,7 @@ impl Converter {
     }
 }
 
-/// The entry that stands for the converters of scripts.
+/// The entry that represents the converters of scripts.
 pub(crate) const fn of_scripts(eval: ConvertFn) -> Converter {
     const DOC: &str = "Calls a function that a script has registered.";
     conv("lua.", "[<arg>...]", (Type::Str, Type::Str), DOC, eval)

@@ -201,7 +201,7 @@ pub trait Facts {
         None
     }
 
-    /// The body bytes buffered so far of one message.
+    /// The part of a message's body that is buffered.
     fn body(&self, _side: Side) -> Option<&[u8]> {
         None
     }

@@ -196,7 +196,7 @@ fn server(count: ServerCount, args: &Args, facts: &dyn Facts) -> Option<i64> {
     }
 }
 
-/// The entry that stands for the fetches of scripts.
+/// The entry that represents the fetches of scripts.
 pub(crate) const fn of_scripts(eval: EvalFn) -> Fetch {
     const DOC: &str = "Calls a function that a script has registered.";
     fetch("lua.", "[<arg>...]", Type::Str, ANY, DOC, Source::Call(eval))

@@ -150,7 +150,7 @@ impl Regex {
         self.search(subject, 0, &mut [None])
     }
 
-    /// A search whose steps are counted.
+    /// A search that counts its steps.
     fn search(&self, subject: &[u8], start: usize, groups: &mut [Option<(usize, usize)>]) -> bool {
         let counted = self.counted.get_or_init(|| Counted::new(&self.text, self.ignore_case));
         let before = effort::left();

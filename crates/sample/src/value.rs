@@ -169,7 +169,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A copy that borrows nothing, as variables keep it.
+    /// A copy without borrowed bytes, as variables store it.
     pub fn into_shared(self) -> Value<'static> {
         match self {
             Value::Bool(b) => Value::Bool(b),

@@ -148,7 +148,7 @@ pub struct VarStore(OnceCell<Rc<Store>>);
 #[derive(Debug, Default)]
 struct Store {
     entries: RefCell<Entries>,
-    /// Where its variables count, when those of the whole process are limited.
+    /// The process-wide account of its variables, when those are limited.
     owner: OnceCell<Arc<SharedVars>>,
 }
 

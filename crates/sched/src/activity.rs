@@ -107,7 +107,7 @@ impl Activity {
 
     /// Path of the function that the thread runs now, if any.
     pub fn running(&self) -> Option<&'static str> {
-        // SAFETY: only `enter` stores a pointer, taken from a reference that lives for ever.
+        // SAFETY: only `enter` stores a pointer, taken from a reference that lives forever.
         unsafe { self.running.load(Relaxed).as_ref() }.map(Function::name)
     }
 

@@ -45,7 +45,7 @@ pub(crate) struct Budget {
 pub(crate) enum Slice {
     /// The script is suspended and resumed later.
     Cut,
-    /// The script goes on: it cannot be cut here.
+    /// The script continues: it cannot be cut here.
     GoesOn,
     /// Its time is over.
     Expired,
@@ -80,7 +80,7 @@ impl Budget {
         if coroutine == self.main.load(Relaxed) { Slice::Cut } else { Slice::GoesOn }
     }
 
-    /// Keeps the place at which the script is cut for good.
+    /// Keeps the place at which the script is cut permanently.
     pub(crate) fn set_trace(&self, trace: String) {
         *self.trace.lock() = trace;
     }

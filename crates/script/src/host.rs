@@ -47,7 +47,7 @@ impl Private {
         self.0.clear();
     }
 
-    /// Whether nothing is kept.
+    /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -157,7 +157,7 @@ pub trait Host {
     /// `act:wake_time`
     ///
     /// # Errors
-    /// No function runs anew here.
+    /// No function runs again here.
     fn wake_after(&mut self, _span: u64) -> Result<(), ScriptError> {
         Err(ScriptError::Unavailable("wake_time".to_owned()))
     }

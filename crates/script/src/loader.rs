@@ -23,7 +23,7 @@ pub struct Settings {
     pub threads: usize,
 }
 
-/// A step of loading that each thread's state takes anew.
+/// A step of loading that each thread's state takes again.
 enum Repeated {
     Path(String, String),
     File { name: String, text: Vec<u8>, args: Vec<String> },

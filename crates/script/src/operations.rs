@@ -208,7 +208,7 @@ fn answer(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let status = u16::try_from(args.int(0)).ok().filter(|code| (first..=999).contains(code));
     let Some(status) = status else {
         if ends {
-            // The script ends the transaction: the request does not go on for its mistake.
+            // The script ends the transaction: the request does not continue for its mistake.
             turn.host.done(Some(LocalReply { status: 500, ..LocalReply::default() }))?;
         }
         return Err(ScriptError::Argument(format!("invalid status {}", args.int(0))));

@@ -171,13 +171,13 @@ pub trait Process {
     /// `core.get_info`
     fn info(&self) -> Plain;
 
-    /// Something about a proxy.
+    /// A call about a proxy.
     ///
     /// # Errors
     /// The operation is refused, or names something that does not exist.
     fn proxy(&self, proxy: usize, call: ProxyCall<'_>) -> Result<Plain, ScriptError>;
 
-    /// Something about a server.
+    /// A call about a server.
     ///
     /// # Errors
     /// The operation is refused, or names something that does not exist.
@@ -189,7 +189,7 @@ pub trait Process {
     /// The operation is refused, or names something that does not exist.
     fn table(&self, proxy: usize, call: &TableCall) -> Result<Plain, ScriptError>;
 
-    /// Changes the patterns of a file; `None`: nothing uses such a file.
+    /// Changes the patterns of a file; `None`: no dictionary uses this file.
     ///
     /// # Errors
     /// The operation is refused, or names something that does not exist.

@@ -1,4 +1,4 @@
-//! Fault plans: what may go wrong on connections to one address.
+//! Fault plans: faults of connections to one address, with their chances.
 
 /// One microsecond of virtual time.
 pub const US: u64 = 1_000;

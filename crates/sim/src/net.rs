@@ -347,7 +347,7 @@ impl Net {
     fn call(&mut self, id: ActorId, signal: Signal) {
         let Some(mut actor) = self.actors.get_mut(id.0).and_then(Option::take) else { return };
         actor.act(self, id, signal);
-        // The actor may have retired itself meanwhile.
+        // The actor may have removed itself meanwhile.
         if let Some(place) = self.actors.get_mut(id.0) {
             *place = Some(actor);
         }

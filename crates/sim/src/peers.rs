@@ -141,8 +141,8 @@ pub struct Tally {
 const COMPLAINTS: usize = 10;
 
 impl Tally {
-    /// Counts a complete request, and a POST that arrives twice. `right`: its head and body are
-    /// those of its number; `shown` describes it otherwise.
+    /// Counts a complete request, and a POST that arrives twice. `right`: head and body are those
+    /// of the request's number; `shown` describes it otherwise.
     fn record_request(
         &mut self,
         net: &Net,

@@ -4,7 +4,7 @@ use crate::net::Net;
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
-/// One world. Everything in it runs on one system thread and is determined by its seed.
+/// One world. The world runs on one system thread and is determined by its seed.
 #[derive(Debug)]
 pub struct World {
     seed: u64,

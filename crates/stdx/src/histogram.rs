@@ -2,7 +2,7 @@
 //!
 //! Each power of two is one octave of 32 buckets of equal width, so that a bucket is at most 1/32
 //! as wide as its lower edge and its middle is within 1.6 % of every value in it; values below 64
-//! have a bucket each. An octave takes memory (256 bytes) when its first value comes.
+//! have a bucket each. An octave allocates its memory (256 bytes) at its first value.
 //!
 //! One thread writes, any number read: plain loads and stores of atomics are enough.
 

@@ -32,7 +32,7 @@ impl Position {
         Self { key, serial: 0 }
     }
 
-    /// Right after this position, to go on from an item.
+    /// Right after this position, to continue from an item.
     #[must_use]
     pub const fn after(self) -> Self {
         Self { key: self.key, serial: self.serial + 1 }

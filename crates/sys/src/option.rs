@@ -90,7 +90,7 @@ pub(crate) fn set_fast_open_connect(fd: Fd) -> io::Result<()> {
     set_tcp(fd, libc::TCP_FASTOPEN_CONNECT, 1)
 }
 
-/// Accepts a client only after it has sent something, or after `seconds`.
+/// Accepts a client only after its first bytes, or after `seconds`.
 pub(crate) fn set_defer_accept(fd: Fd, seconds: u32) -> io::Result<()> {
     set_tcp(fd, libc::TCP_DEFER_ACCEPT, seconds)
 }

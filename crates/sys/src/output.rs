@@ -1,10 +1,10 @@
 //! Writes to the standard streams and other inherited descriptors that fail instead of blocking.
 //!
 //! A reader that does not read must not block the writing thread. The method depends on the kind of
-//! descriptor: a socket is written with `MSG_DONTWAIT`; a pipe or a terminal is opened anew for a
+//! descriptor: a socket is written with `MSG_DONTWAIT`; a pipe or a terminal is opened again for a
 //! file description of its own with `O_NONBLOCK`, because other processes share the inherited one;
-//! a regular file is written by a thread of its own (`spool`), because writes to files always
-//! wait for the disk.
+//! a regular file is written by a thread of its own (`spool`), because writes to files always wait
+//! for the disk.
 
 use crate::{Fd, borrow, into_raw};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -198,7 +198,7 @@ pub fn has_ended(fd: Fd) -> bool {
     poll(&mut asked, Some(&at_once)).is_ok_and(|_| asked[0].revents().intersects(ends))
 }
 
-/// Writes what fits, without raising SIGPIPE. `more`: another write follows at once.
+/// Writes as much as fits, without raising SIGPIPE. `more`: another write follows at once.
 pub fn send(fd: Fd, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
     let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
     let fd = borrow(fd)?;

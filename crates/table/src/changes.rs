@@ -20,7 +20,7 @@ pub struct ChangeReader {
     pub(crate) reader: u32,
     /// Per shard, up to which number it was read.
     read: Box<[u64]>,
-    /// The shard at which the round goes on.
+    /// The shard at which the round continues.
     shard: usize,
     /// The last number that belongs to this round; nothing between rounds.
     round: Option<u64>,

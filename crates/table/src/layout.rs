@@ -41,7 +41,7 @@ pub struct Settings {
     pub kind: KeyKind,
     /// The most entries.
     pub size: u32,
-    /// Milliseconds that an entry lives without being touched; `None` for ever.
+    /// Milliseconds that an entry lives without being touched; `None` forever.
     pub expire: Option<u32>,
     /// A full table takes no new entry, instead of giving up its oldest ones.
     pub nopurge: bool,

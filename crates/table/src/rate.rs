@@ -7,7 +7,7 @@
 //! flap to zero. HAProxy behaves the same in measurements.
 
 /// One rate, as two words of an entry. Moments are milliseconds on any clock that does not go back;
-/// one that lies a little before the last is taken for it.
+/// a moment slightly before the last one counts as the last one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rate {
     /// When the current bucket began, in milliseconds.

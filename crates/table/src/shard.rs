@@ -5,7 +5,7 @@
 //! one that was not touched since is truly the oldest.
 //!
 //! Each entry also has a place, which is its own as long as it lives, so that a listing can let go
-//! of the lock and go on later without missing or repeating one.
+//! of the lock and continue later without missing or repeating one.
 
 use crate::entry::Entry;
 use std::borrow::Borrow;

@@ -57,7 +57,7 @@ impl Part {
 /// The outcome of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// The entry is gone.
+    /// The entry was removed.
     Done,
     /// A tracker holds it.
     InUse,
@@ -101,13 +101,13 @@ pub struct Table {
     /// Memory is short.
     tight: AtomicBool,
     refused: AtomicU64,
-    /// The shard at which expiry goes on.
+    /// The shard at which expiry continues.
     cursor: AtomicUsize,
     keeper: OnceLock<Arc<dyn Fn(u64) + Send + Sync>>,
     /// The table that tags and servers are written to as well, when they are learned.
     write_to: OnceLock<Arc<Table>>,
     copies: OnceLock<Vec<Arc<Table>>>,
-    /// The keeper was called, and passes go on; one flag for a table and its copies.
+    /// The keeper was called, and passes continue; one flag for a table and its copies.
     tended: Arc<AtomicBool>,
 }
 
@@ -182,7 +182,7 @@ impl Table {
         self.copies.get().map_or(&[], |copies| copies)
     }
 
-    /// Whether another node alone changes it.
+    /// Whether only another node changes it.
     pub fn is_copy(&self) -> bool {
         matches!(self.layout.connections, ForeignConnections::OfNode(_))
     }

@@ -62,8 +62,8 @@ impl Entry {
     }
 
     /// Takes learned values over; whether a count, tag or text of this process stays that differs.
-    /// Values that are not stored are left out, and so is `conn_cur` where it counts what this
-    /// process has open.
+    /// Values that the table does not store are skipped, and `conn_cur` if it counts connections of
+    /// this process.
     pub(crate) fn import<'v>(
         &self,
         values: impl Iterator<Item = &'v LearnedValue>,

@@ -20,7 +20,7 @@ pub struct Certificate {
     pub(crate) leaf: X509,
     /// The intermediate certificates between this one and its authority.
     pub(crate) chain: Vec<X509>,
-    /// The file of the chain, if that came from another one (`issuers-chain-path`).
+    /// The file of the chain, if it is another file (`issuers-chain-path`).
     pub(crate) chain_file: Option<Arc<str>>,
     pub(crate) key: Arc<Key>,
     pub(crate) kind: KeyKind,

@@ -87,7 +87,7 @@ impl CertificateFields {
     }
 }
 
-/// Certificates one after the other, DER.
+/// A chain of certificates in order, DER.
 pub(crate) fn chain_der(chain: &StackRef<X509>) -> Option<Vec<u8>> {
     let each: Option<Vec<_>> = chain.iter().map(|it: &X509Ref| it.to_der().ok()).collect();
     each.map(|each| each.concat()).filter(|all| !all.is_empty())

@@ -92,8 +92,8 @@ impl Connector {
         self.resumer.store(Arc::new(remade.0));
     }
 
-    /// A session with the server, which is asked by `name`; it goes on from the last one of the
-    /// same thread and name. `alpn` is offered instead of the line's own, for checks.
+    /// A session with the server under `name`; it resumes the last one of the same thread and name.
+    /// `alpn` is offered instead of the line's own, for checks.
     ///
     /// # Errors
     /// No memory, or a name that cannot be one.

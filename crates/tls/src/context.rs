@@ -158,7 +158,7 @@ pub(crate) fn serve(context: &mut SslContextBuilder, options: &Options, defaults
     }
     if let Some(protocols) = options.alpn.clone() {
         context.set_alpn_select_callback(move |_, offered| {
-            // Without one in common the connection goes on without (as HAProxy does).
+            // Without a common protocol the connection continues without one (as HAProxy does).
             choose(&protocols, offered).ok_or(AlpnError::NOACK)
         });
     }

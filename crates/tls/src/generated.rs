@@ -101,7 +101,7 @@ impl CertificateGenerator {
         if let Some(known) = self.made().find(name, of) {
             return Ok(known);
         }
-        // Others go on meanwhile; two that are made at once do no harm.
+        // Others continue meanwhile; two that are made at once do no harm.
         let certificate = self.make(name, of)?;
         self.made().keep(name, of, &certificate, self.most);
         Ok(certificate)

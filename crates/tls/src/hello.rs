@@ -39,7 +39,7 @@ pub(crate) struct Hello {
     pub(crate) nameless: bool,
     /// Its ciphers, two bytes each.
     pub(crate) ciphers: Vec<u8>,
-    /// Whether it offers TLS 1.3, whose ciphers go with every key.
+    /// Whether it offers TLS 1.3, whose ciphers work with every key.
     pub(crate) tls13: bool,
     /// Its groups for key exchange and its signature schemes, two bytes each.
     pub(crate) groups: Option<Vec<u8>>,

@@ -36,7 +36,7 @@ impl KeyLog {
         kept.iter().find(|(known, _)| **known == *label).map(|(_, secret)| secret.clone())
     }
 
-    /// Makes sessions that go on with this context keep them.
+    /// Makes sessions that continue with this context keep them.
     pub(crate) fn watch(context: &mut SslContextBuilder) {
         context.set_keylog_callback(|ssl, line| {
             let mut words = line.split(' ');

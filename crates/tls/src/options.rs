@@ -142,7 +142,7 @@ const fn flag(name: &'static str, read: Read) -> OptionKeyword {
     OptionKeyword { name, has_value: false, read, listed: false }
 }
 
-/// All of them, alphabetical.
+/// All options, alphabetical.
 const OPTIONS: &[OptionKeyword] = &[
     OptionKeyword {
         name: "allow-0rtt",

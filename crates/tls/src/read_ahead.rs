@@ -15,8 +15,8 @@ const AHEAD: usize = 4096;
 const MOST_EXHAUSTED: usize = 16 * AHEAD;
 
 /// The number of receive calls that an established session may make during one call of the library.
-/// A record takes two; the library itself would go on as long as the peer sends only messages about
-/// the session.
+/// A record takes two; the library itself would continue as long as the peer sends only messages
+/// about the session.
 const MOST_RECEIVED: u8 = 8;
 
 /// Received bytes that the session has not read yet.

@@ -93,7 +93,7 @@ pub enum Refusal {
     Impossible(SetupError),
 }
 
-/// A transaction that goes on.
+/// A transaction that continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenTransaction {
     /// The file that it is about.
@@ -109,7 +109,7 @@ type Ongoing<T> = Mutex<Option<(String, T)>>;
 pub struct Runtime {
     store: Arc<Store>,
     binds: Vec<Bound>,
-    /// Servers come and go.
+    /// Weak references, because servers are added and deleted.
     servers: Mutex<Vec<Weak<Connector>>>,
     lists: Mutex<BTreeMap<String, lists::List>>,
     bases: Bases,

@@ -56,7 +56,7 @@ impl Conn {
         Some((bits.secret, bits.algorithm))
     }
 
-    /// Whether an earlier session goes on.
+    /// Whether an earlier session continues.
     pub fn is_resumed(&self) -> bool {
         self.library().session_reused()
     }
@@ -80,15 +80,15 @@ impl Conn {
         self.outcome().is_some_and(VerifyResult::has_looked)
     }
 
-    /// The peer's certificate, of this handshake or of the session that it goes on with; also one
+    /// The peer's certificate, of this handshake or of the session that it continues with; also one
     /// that was refused.
     pub fn peer_certificate(&self) -> Option<CertificateFields> {
         let refused = || self.outcome()?.refused();
         self.library().peer_certificate().or_else(refused).map(CertificateFields)
     }
 
-    /// The peer's certificates as they were shown, DER one after the other. Clients' own ones go
-    /// without saying.
+    /// The peer's certificates as they were shown, DER one after the other. The chain of a client
+    /// lacks the client's own certificate.
     pub fn peer_chain(&self) -> Option<Vec<u8>> {
         chain_der(self.library().peer_cert_chain()?)
     }

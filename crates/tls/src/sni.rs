@@ -95,7 +95,7 @@ impl Slot {
     }
 }
 
-/// Whether a line that has this pattern does not want a name that its certificate has.
+/// Whether this pattern excludes a name that the certificate of the line has.
 pub(crate) fn excludes(pattern: &str, name: &str) -> bool {
     let (refuses, refused) = understand(pattern);
     let name = name.to_ascii_lowercase();

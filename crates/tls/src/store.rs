@@ -162,7 +162,7 @@ impl Store {
         keys
     }
 
-    /// The keys of all files, those that were named last first: as HAProxy numbers them.
+    /// The keys of all files, in HAProxy's numbering: the file named last comes first.
     pub(crate) fn ticket_keys(&self) -> Vec<Arc<TicketKeys>> {
         let all = self.tickets.lock();
         all.iter().rev().cloned().collect()

@@ -228,7 +228,7 @@ mod tests {
         Acceptor::new(line, Defaults::default(), store, files).unwrap()
     }
 
-    /// Whether a client's session goes on here.
+    /// Whether a client's session continues here.
     fn goes_on(client: &Connector, acceptor: &Acceptor) -> bool {
         let session = client.connect(0, Some("a"), None).unwrap();
         let mut pair = Pair::new(session, acceptor.accept().unwrap());

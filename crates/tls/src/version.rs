@@ -5,7 +5,8 @@ use openssl::ssl::SslVersion;
 /// A protocol version, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// SSLv3, which the library does not have: as a lower bound it means the oldest that there is.
+    /// SSLv3, which the library does not have: as a lower bound it means the library's oldest
+    /// version.
     Ssl3,
     /// TLSv1.0
     Tls10,

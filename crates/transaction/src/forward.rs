@@ -674,8 +674,8 @@ fn take_buffer(tx: &mut Transaction, need: Urgency, buffer: Buf) {
 }
 
 /// Whether the client has got its answer without the `100 Continue` that it waits for: it need not
-/// send its body (RFC 9110 section 10.1.1). Other clients may go on sending, and the server may go
-/// on reading.
+/// send its body (RFC 9110 section 10.1.1). Other clients may continue sending, and the server may
+/// continue reading.
 fn withholds_body(tx: &Transaction) -> bool {
     let begun = tx.client.mux.payload_received() > 0 || !tx.client.input.is_empty();
     !begun && h1::expects_continue(&tx.space.request)

@@ -76,7 +76,7 @@ impl ErrorFiles for Files {
     }
 }
 
-/// Prepares what a rule answers with. `false`: close without a byte.
+/// Prepares the answer of a rule. `false`: close without a byte.
 pub(crate) fn prepare_rendered(
     tx: &mut Transaction,
     render: impl FnOnce(&View<'_>, &Files, &mut Head, &mut Vec<u8>) -> Rendered,

@@ -367,7 +367,7 @@ impl Machine {
     }
 
     /// Sends the parameters of a request with this method; `true`: it has no body, and ends with
-    /// them. They are written at once if the transport is given and nothing else waits for it.
+    /// them. They are written at once if the transport is given and has no queued output.
     ///
     /// # Errors
     /// They exceed the limit.

@@ -31,7 +31,7 @@ pub enum Taken {
     Bytes(usize),
     /// No byte passes before this moment.
     Until(Tick),
-    /// The filter has failed; the message cannot go on.
+    /// The filter has failed; the message cannot continue.
     Failed,
 }
 
@@ -44,7 +44,7 @@ pub trait PayloadFilter: Debug {
     }
 
     /// Decides on the bytes of an offer. A filter that replaces payload appends to `output`: at
-    /// most in proportion to what it takes.
+    /// most in proportion to its input.
     fn take(&mut self, offer: Offer<'_>, output: &mut Vec<u8>) -> Taken;
 
     /// The message has passed the filter whole.
@@ -55,7 +55,7 @@ pub trait PayloadFilter: Debug {
 #[derive(Debug)]
 struct Stage {
     filter: Box<dyn PayloadFilter>,
-    /// Bytes at the front of the buffer that it reads from which it has let pass.
+    /// Bytes at the front of its input that the filter has passed.
     passed: usize,
     /// The end of the message has passed.
     ended: bool,

@@ -1,7 +1,7 @@
 //! One direction of a transaction: payload from one connection to the other.
 //!
-//! Payload is not copied: it goes out of the buffer that it was received into, in one vectored
-//! write with the framing around it.
+//! Payload is not copied: it is sent from the buffer that received it, in one vectored write with
+//! the framing around it.
 
 use crate::channel::Link;
 use crate::codec::Machine;
@@ -89,7 +89,7 @@ pub enum Step {
     Done,
 }
 
-/// Why a direction cannot go on.
+/// Why a direction cannot continue.
 #[derive(Debug)]
 pub enum Fault {
     /// The source's stream ended too early.
@@ -156,7 +156,7 @@ pub struct Flow {
     saved: i64,
     /// Bytes read from the source.
     pub read: u64,
-    /// Of the bytes written, those that came through a pipe and are not counted yet.
+    /// Written bytes that came through a pipe and are not counted yet.
     pub spliced: u64,
 }
 
@@ -428,7 +428,7 @@ impl Flow {
         true
     }
 
-    /// Writes the framed bytes. `false`: the destination takes nothing more now.
+    /// Writes the framed bytes. `false`: the destination accepts no more bytes now.
     pub fn flush(&mut self, input: &mut Buf, to: &Link) -> Result<bool, Fault> {
         if !self.outbox.is_empty() {
             self.gather(input);

@@ -49,7 +49,7 @@ fn find<'r>(key: &HashKey, request: &'r Head, body: &'r [u8]) -> Option<&'r [u8]
         HashKey::Header { name, domain_only } => {
             let mut fields = request.fields();
             let value = list::trim(fields.find(|field| *field.name == **name)?.value);
-            // An empty first item is no key, whatever follows it.
+            // An empty first item is no key, whatever follows.
             let item = list::items(value).next().filter(|_| value[0] != b',')?;
             Some(if *domain_only { main_label(item) } else { item })
         }

@@ -213,7 +213,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     let in_file = |model: &config::Model| model.global.process.master_worker;
     let leads = options.master || loaded.model.as_ref().is_some_and(in_file);
     if leading.as_ref().is_some_and(|leading| leading.again) && is_empty(&loaded, verdict) {
-        // For example a file that is being written: the serving process goes on.
+        // For example a file that is being written: the serving process continues.
         return give_up(leading, &options, &(said + &nothing_to_serve(pid)), 1);
     }
     match (loaded.model, verdict, leading) {

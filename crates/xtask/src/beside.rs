@@ -44,7 +44,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Starts it with what is made of its directory as configuration, and waits until it answers.
+    /// Starts the program with a configuration made from its directory, and waits until it answers.
     pub(crate) fn start(
         files: &Files,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: what takes minutes rather than seconds, and looks further with each run.
+//! `cargo xtask soak`: tests that take minutes and cover other cases in each run.
 
 use std::path::Path;
 use std::process::Command;

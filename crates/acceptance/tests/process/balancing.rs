@@ -64,7 +64,7 @@ fn proxy(algorithm: &str, kind: &str) -> String {
 }
 
 /// The first bytes of a terminal server's client: a connection request in a packet of its length
-/// ([MS-RDPBCGR] 2.2.1.1). Some have another cookie, which is none to balance by.
+/// ([MS-RDPBCGR] 2.2.1.1). Some connections have another cookie, which is no key for balancing.
 fn hello(request: &Request) -> Vec<u8> {
     let cookie = match request.cookie() {
         Some(cookie) => format!("Cookie: mstshash={cookie}\r\n"),
@@ -185,7 +185,7 @@ fn backend(balance: &str, weights: &[u32], origin: &Origin) -> Setup {
     Setup::new(&text).with("origin", origin.address())
 }
 
-/// The servers of so many equal requests, one after the other.
+/// The servers of `count` equal requests, in order.
 fn turns(balance: &str, count: usize) -> String {
     let origin = Origin::saying("");
     let program = backend(balance, &[3, 2, 1], &origin).start();

@@ -76,7 +76,7 @@ fn faulty_limits_are_refused_in_haproxys_words() {
     assert_eq!(refusal(fine), None);
 }
 
-/// A server that answers with as many bytes as the path says.
+/// A server that answers with the number of bytes in the path.
 fn sized() -> Origin {
     Origin::new(|peer| {
         serve_forever(peer, |request| {

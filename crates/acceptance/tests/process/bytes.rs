@@ -1,5 +1,5 @@
-//! Bytes of a configuration that are no text (configuration manual, section 2.2) come out as they
-//! went in.
+//! Bytes of a configuration that are not UTF-8 (configuration manual, section 2.2) pass through
+//! unchanged.
 
 use crate::support::{Origin, Running, Setup, serve_forever};
 use std::io::{Read as _, Write as _};

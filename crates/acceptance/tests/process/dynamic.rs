@@ -544,7 +544,8 @@ fn socks(asked: mpsc::Sender<()>, may_go: mpsc::Receiver<()>) -> SocketAddr {
     address
 }
 
-/// Neither does one that was made while it moved, for as many streams as it may carry.
+/// A connection that is made during the change of the address is not shared either, however many
+/// streams it may carry.
 #[test]
 fn a_connection_that_is_made_meanwhile_is_not_shared() {
     let (asked, is_asked) = mpsc::channel();

@@ -1,4 +1,5 @@
-//! Servers that speak FastCGI: what applications receive, and what becomes of their output.
+//! Servers that speak FastCGI: the parameters that applications receive, and the responses made of
+//! their output.
 
 use crate::support::{
     AppConn, LogReceiver, Responder, Running, STDERR, STDOUT, Setup, Talker, end, eventually,

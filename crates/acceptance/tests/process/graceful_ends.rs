@@ -137,7 +137,7 @@ fn a_soft_stop_waits_for_streams_that_are_under_way() {
     let ping = announced(&mut client);
     client.send([get(3), pong(&ping)].concat());
     assert_eq!(until(&mut client, GOAWAY)[3], 3);
-    // A stream above the last one is not served: its client knows that it was not.
+    // A stream above the last one of the GOAWAY is not served, and its client knows that.
     client.send(get(5));
     tell.send(()).expect("the origin waits");
     tell.send(()).expect("the origin waits");

@@ -34,7 +34,7 @@ impl Calls {
         line.trim().to_owned()
     }
 
-    /// Calls by way of an address; what was wrong.
+    /// Calls a method through an address; returns the fault.
     fn call(&mut self, target: &str) -> String {
         let input = self.child.stdin.as_mut().expect("it was asked for");
         writeln!(input, "{target}").expect("the script reads");

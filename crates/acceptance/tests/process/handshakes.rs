@@ -22,7 +22,7 @@ fn start(global: &str, log: &LogReceiver) -> Running {
 
 const RETURN: &str = "http-request return status 200";
 
-/// The first message of a client: what it sends to a server that does not answer.
+/// The first message of a client, as sent to a silent server.
 fn hello() -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("a port");
@@ -56,8 +56,8 @@ fn leave(weir: &Running, parts: &[&[u8]]) -> Vec<u8> {
     client.rest()
 }
 
-/// Computing an answer is what a handshake costs. As with HAProxy, the line tells a client that has
-/// sent its whole hello from one that has not.
+/// Computing an answer is what a handshake costs. As with HAProxy, the log line distinguishes a
+/// client that has sent its whole hello from one that has not.
 #[test]
 fn a_client_that_has_left_is_not_answered() {
     let log = LogReceiver::new();

@@ -55,7 +55,7 @@ enum Told {
     Nothing,
     /// The connection ends with this code.
     GoAway(u32),
-    /// The stream does, and the connection goes on.
+    /// The stream ends with this code, and the connection continues.
     Reset(u32),
     /// The connection ended before the client had received all of the server's bytes.
     Farewell,
@@ -76,7 +76,7 @@ enum Got {
     Retried,
 }
 
-/// Something that a server says in answer to a request on stream 1.
+/// Frames that a server sends in answer to a request on stream 1.
 struct Case {
     /// The section of h2spec, or of the RFC behind it.
     class: &'static str,
@@ -338,7 +338,7 @@ fn requests_that_a_closing_server_has_not_processed_are_sent_again() {
         if CONNECTIONS.fetch_add(1, Ordering::Relaxed) == 0 {
             server.say(&[GREETING, ANSWER]);
             server.request();
-            // The last that counts is the first.
+            // The last stream that the server handles is the first one.
             server.say(&[Frame(GOAWAY, 0, 0, b"\0\0\0\x01\0\0\0\0")]);
             server.0.rest();
             return;

@@ -69,8 +69,8 @@ fn clear_ports_take_both_versions() {
     log.find("\"GET http://a/ HTTP/2.0\"");
 }
 
-/// A list that is too large gets an answer, and the connection goes on; a block that decodes to far
-/// more ends the connection (RFC 9113 section 10.5.1).
+/// A list that is too large gets an answer, and the connection continues; a block that decodes to
+/// far more ends the connection (RFC 9113 section 10.5.1).
 #[test]
 fn fragments_are_refused_as_over_http1() {
     let origin = Origin::saying("hello");
@@ -268,7 +268,7 @@ fn servers_choose_the_version_in_their_handshake() {
 
 #[test]
 fn upgrades_go_only_to_servers_that_take_them() {
-    // An HTTP/2 server that says nothing about extended CONNECT.
+    // An HTTP/2 server that does not announce extended CONNECT.
     let origin = Origin::new(|mut peer| {
         peer.send(SETTINGS);
         peer.client.rest();
@@ -379,7 +379,7 @@ fn targets_without_a_path_reach_servers() {
 
 /// A request that cannot be an extended CONNECT is sent without its `Upgrade`, which a server may
 /// always ignore: for HTTP/2 itself (`curl --http2` asks for it), and with another method or a
-/// body. Of these HAProxy 2.6 was seen to do the last only; it answers 502 to the others.
+/// body. HAProxy 2.6 does only the last of these; it answers 502 to the others.
 #[test]
 fn upgrades_that_streams_do_not_have_are_ignored() {
     let (sender, heard) = std::sync::mpsc::channel();

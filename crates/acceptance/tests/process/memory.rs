@@ -30,7 +30,7 @@ fn start(limit: &str, origin: &Origin, deaf: SocketAddr) -> Running {
     setup.with("origin", origin.address()).with("deaf", deaf).start()
 }
 
-/// A program with so many MiB more than it uses at the start.
+/// A program with a memory limit of `mib` above its use at the start.
 fn start_with(mib: u64, origin: &Origin, deaf: SocketAddr) -> Running {
     let probe = start("tune.memory.limit 1g", origin, deaf);
     let base = eventually("a look", || Some(info(&probe, "MemUsed_bytes")).filter(|it| *it > 0));
@@ -181,7 +181,7 @@ fn streams_beyond_the_memory_limit_are_refused() {
     assert_serves(&program);
 }
 
-/// A program whose address space is limited to so many MiB more than it has without load.
+/// A program whose address space is limited to `mib` above its use without load.
 fn start_in_address_space(mib: u64, origin: &Origin, deaf: SocketAddr) -> Running {
     let probe = start("", origin, deaf);
     assert_eq!(info(&probe, "Nbthread"), 2, "all threads run");

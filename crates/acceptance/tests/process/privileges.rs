@@ -12,7 +12,7 @@ const TEXT: &str = "global\n    nbthread 2\n    user nobody\n    group nogroup\n
     defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    timeout server 20s\n\
     frontend web\n    bind <web>\n    http-request return status 200 content-type text/plain string hello\n";
 
-/// Whether this process may do what these tests take away from the program.
+/// Whether this process has the privileges that these tests remove from the program.
 fn is_root() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").expect("this process runs");
     let root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));

@@ -106,7 +106,7 @@ fn a_backup_server_takes_over_waiting_requests() {
     assert_eq!(waiting[1].response().text(), "second", "while the other is served still");
 }
 
-/// As in HAProxy, requests that wait for any server go on waiting for `timeout queue`, but new
+/// As in HAProxy, requests that wait for any server continue waiting for `timeout queue`, but new
 /// requests do not join them.
 #[test]
 fn a_wait_outlives_the_last_server() {

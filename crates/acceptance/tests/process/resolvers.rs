@@ -476,7 +476,7 @@ fn servers_of_srv_records_recover_with_their_name_servers() {
     wait_for(&weir, "t1", &PLACE, "- 8001 96");
     service();
     wait_for(&weir, "t1", &PLACE, "127.0.0.7 8001 64");
-    // Neither the service nor its host.
+    // Neither the service nor its host has an answer.
     for question in ["_h._tcp.test SRV", "h1.test A", "h1.test AAAA"] {
         dns.say(question, Says::Nothing);
     }

@@ -161,7 +161,7 @@ fn a_client_that_resets_while_the_answer_is_on_its_way_is_harmless() {
     assert!(weir.is_running());
 }
 
-/// Of a thread: its name, and the signals that are not delivered to it, as bits.
+/// The name of a thread, and its blocked signals, as bits.
 fn masks(pid: u32) -> Vec<(String, u64)> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
     let status = tasks.map(|task| {

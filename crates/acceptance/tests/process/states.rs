@@ -190,7 +190,7 @@ fn malformed_state_files_are_reported_and_ignored() {
     weir.expect_error("Can't open global server state file '/nonexistent/states': No such file");
 }
 
-/// Where HAProxy is installed, each program goes on from the other's dump.
+/// Where HAProxy is installed, each program continues from the other's dump.
 #[test]
 fn dumps_are_understood_by_both() {
     let (weir, haproxy) = (program(), Path::new("/usr/sbin/haproxy"));

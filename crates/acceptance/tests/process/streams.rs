@@ -138,7 +138,7 @@ fn a_path_beyond_ascii_goes_through() {
     assert!(raw.starts_with(b"GET /caf\xc3\xa9?\xff HTTP/1.1\r\n"), "{raw:?}");
 }
 
-/// A request of its own client, which leaves then.
+/// Sends a request as a new client, which then leaves.
 fn visit(weir: &Running, line: &str) {
     let heard = Talker::connect(weir.address("web"), 2, false).ask(line, &[]);
     assert_eq!(heard.status, 200, "{line}");

@@ -383,7 +383,7 @@ fn sent_bytes_do_not_reset_timeouts_with_independent_streams() {
 }
 
 /// As in HAProxy, a client that is silent for too long counts as half-closed, and the server's own
-/// timeout goes on.
+/// timeout continues.
 #[test]
 fn a_silent_client_of_tcp_mode_gets_the_last_bytes_of_its_server() {
     for (limit, heard, late) in [("20s", "ab", true), ("500ms", "a", false)] {

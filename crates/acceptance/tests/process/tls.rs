@@ -525,7 +525,7 @@ frontend other
     assert!(!ask("other").is_ok_and(|(head, _)| head.starts_with("HTTP/1.1")));
 }
 
-/// How long four clients take where only so many may come per second.
+/// The time that four clients take under a limit per second.
 fn four_clients(global: &str, command: &str) -> Duration {
     let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
     let weir = setup(&format!("{web}global\n{global}\n")).start();
@@ -675,7 +675,7 @@ fn timestamps_of_certificates_are_sent_to_clients_that_ask() {
     broken.expect_error("a.pem.sctl' is present but cannot be parsed");
 }
 
-/// The lengths of the records that an answer of so many bytes comes in.
+/// The lengths of the records of an answer of `length` bytes.
 fn records(client: &mut Secure, target: &str, length: usize) -> Vec<usize> {
     let request = format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n");
     client.0.write_all(request.as_bytes()).expect("an open connection");

@@ -161,7 +161,7 @@ backend app
         assert_eq!(field(asked, "x-early").as_deref(), Some("0"));
         client.again(&weir);
         assert!(client.ask_early("/early"), "{bind}");
-        // The server has it before the handshake goes on.
+        // The server has it before the handshake continues.
         assert_eq!(field(asked + 1, "early-data").as_deref(), Some("1"));
         assert_eq!(field(asked + 1, "x-early").as_deref(), Some("1"));
         client.shake();

@@ -159,7 +159,7 @@ fn a_trace_sticks_to_a_connection() {
     first.get("/third");
     let lines = lines(&weir, "/third").join("\n");
     assert!(lines.contains("/first") && !lines.contains("/second"), "{lines}");
-    // Another criterion begins anew.
+    // Another criterion begins again.
     tell(&weir, &["trace h1 lock backend"]);
     first.get("/b");
     second.get("/fourth");

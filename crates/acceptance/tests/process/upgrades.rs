@@ -1,4 +1,4 @@
-//! Clients that begin in TCP mode and go on in HTTP mode, and how TCP sessions without a server
+//! Clients that begin in TCP mode and continue in HTTP mode, and how TCP sessions without a server
 //! end.
 
 use crate::support::{LogReceiver, Moment, Origin, Running, Setup};

@@ -65,7 +65,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     Reply::Dump(text(kind, &shown, &content, index))
 }
 
-/// All files, that of a transaction first.
+/// All files, the file of the transaction first.
 fn all(call: &Call<'_>, kind: AuthorityKind) -> String {
     let runtime = &call.settings.tls;
     let written = |(name, count): (String, usize)| match kind.purpose {

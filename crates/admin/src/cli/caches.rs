@@ -85,7 +85,7 @@ pub(super) fn clear(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// Whether a URL goes on behind its host; only then the host is complete.
+/// Whether a URL continues behind its host; only then the host is complete.
 fn has_path(url: &str) -> bool {
     url.split_once("://").is_some_and(|(_, rest)| rest.contains('/'))
 }

@@ -125,7 +125,7 @@ pub(super) enum Reply {
     HandOver,
     /// The answer of a script.
     Script(ScriptCommand),
-    /// Nothing at all, not even the end of an answer.
+    /// No output, not even the end of an answer.
     Silence,
 }
 
@@ -137,7 +137,7 @@ pub(super) enum Later {
     Why(why::Asked, Anon),
     /// `show servers conn` about these.
     ServersConn(Vec<Arc<Backend>>, Anon),
-    /// Nothing, after so many milliseconds.
+    /// No output, after this number of milliseconds.
     Pause(u32),
     /// `show fd` about this one.
     Descriptor(i32),

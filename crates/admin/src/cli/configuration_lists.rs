@@ -130,7 +130,7 @@ fn agent_state(server: &Server) -> u8 {
 }
 
 /// The mask of `srv_check_state`: under way 1, configured 2, enabled 4, paused by maintenance 8. As
-/// measured, a server without checks counts as paused for good if the configuration disabled it.
+/// measured, a server without checks counts as paused permanently if the configuration disabled it.
 fn check_state(server: &Server) -> u8 {
     let state = &server.state;
     let enabled = if server.checks_off.load(Relaxed) { 0 } else { 4 };
@@ -143,8 +143,8 @@ fn check_state(server: &Server) -> u8 {
     }
 }
 
-/// Address and port of a server, `-` and 0 for a path. Of a port relative to the client's what is
-/// added to that; 0 if it is less than nothing, which is no port for a reader.
+/// Address and port of a server, `-` and 0 for a path. For a port relative to the client's, the
+/// offset; 0 if it is less than nothing, which is no port for a reader.
 fn place(server: &Server, address: &Address, anon: Anon) -> (String, u16) {
     let offset = server.settings.link.follows.port;
     let offset = offset.map(|offset| u16::try_from(offset).unwrap_or(0));

@@ -110,7 +110,7 @@ fn kin(words: &[String], there: &[Doc]) -> Vec<&'static str> {
     there.iter().filter(|it| begins(it, before)).map(|it| it.words).collect()
 }
 
-/// Whether all words are those of the command, the last one perhaps unfinished.
+/// Whether the words begin the command; the last word may be incomplete.
 fn begins(entry: &Doc, words: &[String]) -> bool {
     let Some((last, before)) = words.split_last() else { return true };
     let own: Vec<_> = entry.words.split(' ').collect();

@@ -65,7 +65,7 @@ enum About<'a> {
     Row(u64),
     /// No number: no row has it.
     Nothing,
-    /// Something follows the number.
+    /// Other text follows the number.
     Malformed,
 }
 

@@ -155,7 +155,7 @@ impl Session {
         Ok(())
     }
 
-    /// The same between two pieces of an answer, which also leave the thread time to sleep.
+    /// The pause between two pieces of an answer, which also leaves the thread time to sleep.
     async fn rest(&mut self) -> io::Result<()> {
         self.flush_full().await?;
         self.pace.yield_turn(&self.worker.thread).await;

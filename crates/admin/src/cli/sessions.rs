@@ -30,7 +30,7 @@ pub(super) enum StreamDetail {
 #[derive(Default)]
 pub(super) struct ListedStreams {
     streams: Vec<(Listing, Ends)>,
-    /// The place to go on from, if there may be more.
+    /// The place to continue from, if there may be more.
     pub(super) next: Option<u32>,
 }
 

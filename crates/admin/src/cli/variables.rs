@@ -59,7 +59,7 @@ enum AssignError {
     Name(SetVarError),
     /// The variable with this name does not belong to the process.
     Scope(String),
-    /// There is no expression.
+    /// The variable line has no expression.
     NoExpression,
     /// The expression or the format is refused.
     Expression(ParseError),

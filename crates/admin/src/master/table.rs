@@ -41,7 +41,7 @@ pub fn commands() -> impl Iterator<Item = &'static str> {
 pub(super) enum Answer {
     /// Text, with its newlines.
     Text(String),
-    /// The configuration is to be read anew; nothing follows.
+    /// The configuration is to be read again; nothing follows.
     Reload,
 }
 

@@ -25,7 +25,7 @@ pub(super) enum Outcome {
     Partial,
     /// The form makes no sense.
     Error,
-    /// Nothing had to be changed.
+    /// The servers were in the wanted state already.
     Nothing,
     /// This client may not change anything.
     Denied,
@@ -59,7 +59,7 @@ impl Outcome {
         }
     }
 
-    /// The outcome that a word in an address stands for.
+    /// The outcome that a word in an address encodes.
     pub(super) fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.word() == word)
     }
@@ -194,7 +194,7 @@ struct Form {
     /// `None` if the form names no action: nothing is changed then.
     action: Option<String>,
     servers: Vec<String>,
-    /// The [`identity`] of the process whose page it was on; scripts need not name one.
+    /// The [`identity`] of the process whose page it was on; clients without a page may omit it.
     process: Option<String>,
 }
 

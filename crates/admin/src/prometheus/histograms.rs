@@ -51,7 +51,7 @@ pub(super) struct HistogramCursor {
     objects: Option<Vec<(usize, usize)>>,
     /// The block of this span has its head.
     begun: bool,
-    /// Of a backend, the times of its servers that were passed, and the slot of the next one.
+    /// The sum of the times of a backend's servers so far, and the slot of the next one.
     passed: (Summary, usize),
 }
 
@@ -133,7 +133,7 @@ impl SpanTimes<'_> {
 }
 
 impl<'a> Object<'a> {
-    /// The object at a place, if there is one.
+    /// The object at a place, if any.
     fn find(shared: &'a Shared, kind: Kind, (proxy, slot): (usize, usize)) -> Option<Self> {
         let proxy = shared.proxies.get(proxy)?;
         let (server, times) = match kind {

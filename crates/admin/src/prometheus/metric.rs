@@ -12,13 +12,13 @@ use MetricSource::{
 pub(super) enum MetricSource {
     /// The number in a column.
     Number(Field),
-    /// The same, in seconds, where the column has milliseconds.
+    /// A duration in seconds; the column has milliseconds.
     Milliseconds(Field),
     /// One value per status class, label `code`.
     Responses,
     /// One value per state, label `state`: 1 for the present one.
     State(&'static [&'static str]),
-    /// The same for the outcome of the last check.
+    /// One sample for each outcome of the last check.
     CheckStatus,
     /// How many servers of a backend are in each state.
     AggregateServers,

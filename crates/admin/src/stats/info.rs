@@ -42,8 +42,8 @@ impl InfoSource<'_> {
         if self.precise { Value::Micros(micros) } else { number(micros / 1_000_000).into() }
     }
 
-    /// An event's rate, with fractions if times have them. Of the second that passes all is known,
-    /// of the one before it the share that still counts.
+    /// An event's rate, with fractions if times have them. The rate at this moment: the current
+    /// second counts whole, the previous one in part.
     fn rate(&self, event: Event) -> Value {
         let (totals, clock) = (&self.worker.shared.totals, self.clock);
         if !self.precise {

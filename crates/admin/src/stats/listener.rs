@@ -23,7 +23,7 @@ const COUNTERS: &[(Field, Metric)] = &[
     (Field::Eint, Metric::InternalErrors),
 ];
 
-/// One listener with counters of its own.
+/// A listener with counters of its own.
 pub(super) struct Counted<'a> {
     place: usize,
     pub(super) bind: &'a Bind,

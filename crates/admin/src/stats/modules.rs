@@ -30,7 +30,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) kind: Kind,
     pub(crate) server: Option<&'a Server>,
     pub(crate) counters: &'a Counters,
-    /// Of a backend, the times of its servers.
+    /// For a backend, the times of its servers.
     pub(crate) servers: Option<&'a Times>,
 }
 

@@ -56,8 +56,8 @@ pub enum Algorithm {
         /// As that of [`Algorithm::Hash`].
         balance_factor: u32,
     },
-    /// Of two servers drawn at random by weight, the one expected to answer first. Needs response
-    /// times: [`crate::Balancer::observe`].
+    /// The faster of two servers drawn at random by weight. Needs response times:
+    /// [`crate::Balancer::observe`].
     PeakEwma,
     /// By a hash that the caller computes (`source`, `uri`, `hdr`, `hash`...).
     Hash {

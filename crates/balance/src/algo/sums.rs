@@ -53,7 +53,7 @@ impl Sums {
         after.iter().chain(before)
     }
 
-    /// Some server with room, the avoided one last.
+    /// A server with room, the avoided server last.
     pub(super) fn any_with_room(&self, wish: &PickRequest<'_>) -> Result<&Member, NoServer> {
         first_with_room(self.once_around(wish.random), wish.avoid)
     }

@@ -46,7 +46,7 @@ impl SeenLoad {
         last.then(own.cmp(&others)).then(self.turn.cmp(&other.turn))
     }
 
-    /// 0 while idle, else the load with one request more.
+    /// 0 if idle, else the load with one more request.
     fn share(&self) -> u64 {
         match Load::total_of(self.word) {
             0 => 0,

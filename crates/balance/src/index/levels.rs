@@ -19,7 +19,7 @@
 //!
 //! Shared lines written: a pick two (position; the server's counters), a release one or two (the
 //! counters; the place beside the position), and the lock with up to six servers' lines when one is
-//! moved. Servers without room stay in their ring, so a pick that meets only full ones goes on
+//! moved. Servers without room stay in their ring, so a pick that meets only full ones continues
 //! under the lock, as in a tree.
 
 use std::{
@@ -181,7 +181,7 @@ impl Levels {
         None
     }
 
-    /// The pick that lifts whom it meets standing too low, and goes on to higher rings.
+    /// The pick that lifts whom it meets standing too low, and continues to higher rings.
     fn pick_rings(&self, rings: &mut Rings, avoid: Option<usize>) -> Result<usize, NoServer> {
         let mut avoided = None;
         let mut from = 0;

@@ -57,7 +57,7 @@ fn round_robin_takes_changes_in_its_stride() {
 
 #[test]
 fn a_full_server_catches_up_on_a_round_and_no_more() {
-    // As HAProxy 2.6 goes on with equal weights, however long the first server has been full.
+    // As HAProxy 2.6 continues with equal weights, however long the first server has been full.
     let table: &[(&[u32], usize, &str)] = &[
         (&[1, 1], 600_000, "121212121212"),
         (&[1, 1], 1, "112121212121"),

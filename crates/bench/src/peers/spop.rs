@@ -47,7 +47,7 @@ fn ids(body: &[u8]) -> &[u8] {
     &body[..at.min(body.len())]
 }
 
-/// Appends a frame, whose only flag is that it is the last of its payload.
+/// Appends a frame with the flag FIN only.
 fn put(kind: u8, ids: &[u8], payload: &[u8], out: &mut Vec<u8>) {
     let length = (HEAD + ids.len() + payload.len()) as u32;
     out.extend_from_slice(&length.to_be_bytes());

@@ -11,7 +11,7 @@ struct Reference<'a> {
 }
 
 impl<'a> Lexer<'a, '_> {
-    /// The `$` at the current position and what follows it.
+    /// Parses the variable reference whose `$` is at the current position.
     pub(super) fn variable(&mut self) -> Result<(), LexError> {
         let reference = self.reference()?;
         let value = self.value_of(&reference)?;

@@ -19,7 +19,7 @@ pub enum Balance {
         /// How many are drawn; 2 by default.
         draws: u32,
     },
-    /// Of two drawn at random, the one expected to answer first.
+    /// The faster of two servers drawn at random.
     PeakEwma,
     /// The first with a free slot.
     First,

@@ -225,7 +225,7 @@ pub struct Tune {
     pub sndbuf_client: u32,
     /// `tune.sndbuf.server`
     pub sndbuf_server: u32,
-    /// `tune.why`: whether it is remembered what became of transactions.
+    /// `tune.why`: whether the outcomes of transactions are recorded.
     pub why: Option<bool>,
 }
 

@@ -60,12 +60,12 @@ impl Announce {
     }
 }
 
-/// Where connections come from (`source`, `interface`, `usesrc`).
+/// The source address of connections (`source`, `interface`, `usesrc`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectSource {
-    /// The address; `None` leaves it to the system.
+    /// The address; `None` leaves the address to the system.
     pub address: Option<IpAddr>,
-    /// The ports taken in turn, both included; `None` leaves them to the system.
+    /// The ports taken in turn, both included; `None` leaves the ports to the system.
     pub ports: Option<(u16, u16)>,
     /// `interface`
     pub interface: Option<String>,

@@ -72,7 +72,7 @@ impl ProxyKind {
         self != Self::Backend
     }
 
-    /// True when it has servers.
+    /// Whether the proxy has servers.
     pub fn has_backend(self) -> bool {
         self != Self::Frontend
     }
@@ -194,7 +194,7 @@ pub struct Back {
     pub accept_invalid_response: bool,
     /// `option accept-unsafe-violations-in-http-response`: the same.
     pub accept_unsafe_response: bool,
-    /// `source`: where connections to servers come from.
+    /// `source`: the source address of connections to servers.
     pub source: Option<ConnectSource>,
     /// `option srvtcpka` and its family.
     pub keep_alive: KeepAlive,

@@ -38,7 +38,7 @@ pub struct Server {
     pub restored: Option<balance::Restored>,
     /// The host whose service record this server is assigned to, if any.
     pub serves_as: Option<String>,
-    /// Where a state file has its checks go, if that is somewhere else.
+    /// The address and port of its checks in a state file, if they differ from the server's.
     pub checked_at: (Option<std::net::IpAddr>, Option<u16>),
     /// Its checks are suspended.
     pub checks_off: bool,

@@ -53,7 +53,7 @@ impl Threads {
     /// without a setting.
     ///
     /// # Errors
-    /// So many threads have no seat.
+    /// Some threads have no group; returns their number.
     pub fn new(count: u16, groups: u16, told: &BTreeMap<u16, ThreadSet>) -> Result<Self, u16> {
         let mut group_of = vec![0; usize::from(count)];
         for (group, set) in told.iter().rev() {

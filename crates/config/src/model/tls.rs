@@ -24,7 +24,7 @@ pub struct TlsServer {
     pub presets: Option<Arc<TlsPresets>>,
     /// `ssl`: connections are encrypted.
     pub enabled: bool,
-    /// There was an `ssl`, so that they can be.
+    /// There was an `ssl`, so that connections can be encrypted.
     pub mentioned: bool,
     /// `no-ssl`
     pub refused: bool,

@@ -586,8 +586,8 @@ pub(crate) fn line(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Pars
     Err(crate::known::fault(args, 0, "global", name, unknown))
 }
 
-/// Keywords of which the first line counts: how HAProxy calls one that was given before. HAProxy
-/// logs this as an alert, yet starts.
+/// Keywords whose first line takes effect, with HAProxy's name for them in the message about a
+/// second line. HAProxy logs this as an alert, yet starts.
 fn given_before(global: &Global, name: &str) -> Option<&'static str> {
     let (process, tune) = (&global.process, &global.tune);
     let (given, what) = match name {

@@ -151,7 +151,7 @@ pub(super) fn tcp_ut(args: Args<'_>) -> Parsed<u32> {
     delay.and_then(|t| u32::try_from(t).ok()).ok_or_else(|| args.fault(1, message))
 }
 
-/// A number of keep-alive probes; 0 and less leave it to the system.
+/// A number of keep-alive probes; 0 and negative numbers leave it to the system.
 pub(super) fn probes(args: Args<'_>) -> Parsed<Option<u32>> {
     let name = args.text(0);
     let given = args.need(1, format!("'{name}' expects an integer value."))?;

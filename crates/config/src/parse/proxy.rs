@@ -766,7 +766,7 @@ fn rate_limit(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed 
     limit_at(args, 2).map(|n| proxy.settings.front.settings.session_rate = n)
 }
 
-/// `load-server-state-from-file`; what follows does not count, as in HAProxy.
+/// `load-server-state-from-file`; further words are ignored, as in HAProxy.
 fn load_state(args: Args<'_>) -> Parsed<LoadState> {
     match args.text(1) {
         "global" => Ok(LoadState::Global),

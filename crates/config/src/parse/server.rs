@@ -408,7 +408,7 @@ fn define(
     }
     for (at, name) in names.iter().enumerate() {
         let name: Arc<str> = name.as_str().into();
-        // Of a template, only the first has the number.
+        // In a template, only the first server has the number.
         let id = id.filter(|_| at == 0);
         proxy.server_names.entry(Arc::clone(&name)).or_insert(proxy.settings.back.servers.len());
         proxy.settings.back.servers.push(Server {

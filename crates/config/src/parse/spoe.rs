@@ -123,8 +123,8 @@ fn build(
     Ok(SpoeLine { engine, place, global_logs, logs, max_frame_size: size, resolved })
 }
 
-/// The event at which a message of this proxy is sent, if there is one. In a `listen` section those
-/// of the backend's requests are those of the frontend's.
+/// The event at which a message of this proxy is sent, if there is one. In a `listen` section the
+/// events of the backend's requests are those of the frontend's.
 fn runs_at(
     proxy: &DraftProxy,
     cx: &mut Cx<'_>,

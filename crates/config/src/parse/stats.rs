@@ -116,7 +116,7 @@ fn node_char(c: char) -> bool {
     c != ':' && crate::value::is_name_char(c)
 }
 
-/// A name without a colon has an empty password. Of two lines about one user the first counts.
+/// A name without a colon has an empty password. Of two lines about one user, the first counts.
 fn auth(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let account = args.need(2, "'auth' needs a user:password account.")?;
     let (user, password) = account.split_once(':').unwrap_or((account, ""));

@@ -213,7 +213,7 @@ impl TableLine {
         Ok(n + 1)
     }
 
-    /// One data type with its arguments, and the comma behind it; returns how long they are.
+    /// Parses one data type with its arguments and the comma behind it; returns their length.
     fn store_one(&mut self, cx: &mut Cx<'_>, args: Args<'_>, n: usize, at: usize) -> Parsed<usize> {
         let rest = &args.text(n)[at..];
         let end = rest.find(['(', ',']).unwrap_or(rest.len());

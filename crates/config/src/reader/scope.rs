@@ -1,4 +1,4 @@
-//! Lines that declare a scope: `[name]` alone. As with HAProxy 2.6 they mean nothing.
+//! Lines that declare a scope: `[name]` alone. As with HAProxy 2.6 these words have no meaning.
 use crate::lex::LexError;
 use crate::value::is_name_char;
 

@@ -1,4 +1,4 @@
-//! The `global` section (section 3): all of them are one.
+//! The `global` section (section 3): several are read as one.
 use super::{Lines, PLAIN, SectionKind};
 use crate::context::Cx;
 use crate::draft::Draft;

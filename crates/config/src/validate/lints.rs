@@ -113,7 +113,7 @@ pub(super) fn backends(proxies: &[DraftProxy], cx: &mut Cx<'_>) {
         for line in &proxy.rules.switching {
             match line.rule.name() {
                 BackendName::Fixed(name) => drop(used.insert(name)),
-                // Any of them may be meant.
+                // The rule may name any of them.
                 BackendName::Dynamic(_) => return,
             }
         }

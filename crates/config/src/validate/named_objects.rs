@@ -141,7 +141,7 @@ fn known(
     Err((message, nearest(name, proxies.keys().copied())))
 }
 
-/// Without a name the section itself is meant. Rules of `defaults` belong to none.
+/// Without a name the section's own table is used. Rules of `defaults` belong to none.
 fn capable(
     proxies: &HashMap<&str, &Proxy>,
     kind: &str,

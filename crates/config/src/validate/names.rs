@@ -45,7 +45,7 @@ fn look_up(proxy: &mut DraftProxy, named: NamedServers, cx: &mut Cx<'_>) {
 struct First {
     /// The address; `None` if the server starts without one.
     ip: Option<IpAddr>,
-    /// Whether that of a state file goes first.
+    /// Whether the address of a state file takes precedence.
     last: bool,
     /// The message about it.
     said: Option<(Severity, String)>,

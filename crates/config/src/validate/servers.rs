@@ -56,7 +56,7 @@ pub(super) fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// The mistake in the protocol of a server's checks; `http` tells whether they are HTTP checks.
+/// The mistake in the protocol of a server's checks; `http`: they are HTTP checks.
 pub(crate) fn unspoken_by_checks(check: &Check, http: bool) -> Option<String> {
     let protocol = check.protocol.filter(|_| check.enabled)?;
     let suits = matches!(protocol, Protocol::None | Protocol::Spop) != http;

@@ -60,7 +60,8 @@ fn wrong_target(table: &Settings, all: &[(Settings, Place)]) -> Option<String> {
     (found.kind != table.kind).then_some(message)
 }
 
-/// The reason why a table would be taken for the copy that one of `aggregate` keeps for a peer.
+/// The reason why a table would be confused with the copy that a table with `aggregate` keeps for a
+/// peer.
 fn hidden_copy(table: &Settings, all: &[(Settings, Place)]) -> Option<String> {
     let is_it = |(other, _): &&(Settings, Place)| {
         other.aggregate.is_some()

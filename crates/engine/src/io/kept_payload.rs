@@ -16,7 +16,7 @@ pub struct MemoryShort;
 /// Waits until the budget admits an allocation of `more` bytes beside the `held` ones.
 ///
 /// # Errors
-/// There is not so much memory.
+/// The memory is not available.
 pub async fn admit(worker: &Worker, held: usize, more: usize) -> Result<(), MemoryShort> {
     loop {
         match worker.shared.memory.admits_payload(&worker.share, held, more) {
@@ -34,7 +34,7 @@ pub async fn admit(worker: &Worker, held: usize, more: usize) -> Result<(), Memo
 /// old one.
 ///
 /// # Errors
-/// There is not so much memory.
+/// The memory is not available.
 pub async fn grow(worker: &Worker, kept: &mut Vec<u8>, more: usize) -> Result<(), MemoryShort> {
     let len = kept.len();
     if len + more <= kept.capacity() {

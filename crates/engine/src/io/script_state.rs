@@ -36,7 +36,7 @@ pub async fn meet(worker: &Worker, request: Request) -> Answer {
     Answer::Done
 }
 
-/// Waits for so many milliseconds.
+/// Waits for `span` milliseconds.
 async fn sleep(worker: &Worker, span: u64) {
     let thread = &worker.thread;
     let until: Tick = thread.tick().plus_ms(u32::try_from(span).unwrap_or(u32::MAX));

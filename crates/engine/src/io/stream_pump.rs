@@ -20,7 +20,7 @@ const FAREWELL_BYTES: usize = 1 << 20;
 /// The outcome of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PumpOutcome {
-    /// There is more to read.
+    /// More bytes are ready.
     More,
     /// The task has to wait for the socket or for the streams.
     Waits,

@@ -140,7 +140,7 @@ pub fn begin(
 /// Counts one more TLS connection to a server, until dropped.
 ///
 /// # Errors
-/// There are as many as `maxsslconn` allows.
+/// The number of handshakes has reached `maxsslconn`.
 pub fn presence(worker: &Worker) -> Result<Presence<Arc<Gauge>>, HandshakeError> {
     let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
     presence.ok_or(HandshakeError::new(Reason::TooMany))

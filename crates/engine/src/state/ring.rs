@@ -109,7 +109,7 @@ impl Ring {
         self.dropped.load(Relaxed)
     }
 
-    /// Adds a message, cut to what the ring takes. `false`: there was no room.
+    /// Adds a message, truncated to the ring's limit. `false`: there was no room.
     pub fn write(&self, message: &[u8]) -> bool {
         let mut store = self.lock();
         let most = self.settings.max_len.min(store.bytes.len() - LENGTH);

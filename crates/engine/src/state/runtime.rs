@@ -144,7 +144,7 @@ pub struct Shared {
     /// Answers to questions that only the owning thread can answer; see
     /// [`crate::state::run_on_thread`].
     pub(crate) questions: Vec<Mutex<Vec<crate::state::run_on_thread::ThreadClosure>>>,
-    /// Work that any thread may do, such as purging what is idle and expiring table entries.
+    /// Work for any thread, such as closing idle connections and expiring table entries.
     pub work: SharedWork<Worker>,
     /// Whether a job in [`Shared::work`] tends the parked connections.
     pub(crate) parked_tended: AtomicBool,
@@ -319,7 +319,7 @@ impl Shared {
         (0..self.workers.len()).for_each(|thread| self.wake_thread(thread));
     }
 
-    /// Wakes one worker's housekeeper, if it runs already.
+    /// Wakes one worker's housekeeper, if the worker has started.
     pub(crate) fn wake_thread(&self, thread: usize) {
         if let Some((mailbox, task)) = self.workers.get(thread).and_then(OnceLock::get) {
             mailbox.wake(*task, Wake::MESSAGE);

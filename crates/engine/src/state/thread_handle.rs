@@ -61,7 +61,7 @@ impl Deref for LocalProxy {
 #[derive(Debug)]
 pub struct LocalFrontend {
     proxy: Arc<Proxy>,
-    /// The same for code that works for either side.
+    /// The proxy, for code that works on either side.
     pub common: ProxyRef,
     /// The client side.
     pub front: Arc<Frontend>,
@@ -92,7 +92,7 @@ impl LocalFrontend {
 #[derive(Debug)]
 pub struct LocalBackend {
     proxy: Arc<Proxy>,
-    /// The same for code that works for either side.
+    /// The proxy, for code that works on either side.
     pub common: ProxyRef,
     /// The server side.
     pub back: Arc<Backend>,

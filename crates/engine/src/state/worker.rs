@@ -374,7 +374,7 @@ impl Worker {
         Pools { buffers: &self.buffers, pipes: &self.pipes }
     }
 
-    /// Gives a buffer back to the pool that it came from.
+    /// Returns a buffer to its pool.
     pub fn release(&self, buffer: buf::Buf) {
         self.buffers.release(buffer);
     }
@@ -382,7 +382,7 @@ impl Worker {
     /// How connections of a proxy treat HTTP/1.
     pub fn mux_settings(&self, proxy: &Proxy, side: Side) -> h1::H1ConnSettings {
         let settings = &self.shared.settings;
-        // Of a response, the status line counts as well.
+        // For a response, the status line counts as well.
         let (lenient, others) = match side {
             Side::Client => (proxy.accept_invalid[0], 0),
             Side::Server => (proxy.accept_invalid[1], 1),

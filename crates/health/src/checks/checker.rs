@@ -76,7 +76,7 @@ impl Checker {
         }
     }
 
-    /// The thread that a batch moves to, if it should move; one that has `moved` already does not.
+    /// The thread that a batch moves to, if any; a batch that has `moved` already stays.
     fn elsewhere(&self, moved: bool) -> Option<&CheckInbox> {
         let (thread, shared) = (&self.worker.thread, &self.worker.shared);
         let others = u32::try_from(shared.desks.len()).unwrap_or(u32::MAX).saturating_sub(1);

@@ -145,7 +145,7 @@ impl StreamCheck {
     /// The received part of the reply; `None` while its head is awaited.
     ///
     /// # Errors
-    /// No response will come.
+    /// The stream ended before a response.
     pub(super) fn reply(&self) -> Result<Option<&Reply>, super::reply::Malformed> {
         match (self.answered, self.over) {
             (true, _) => Ok(Some(&self.reply)),

@@ -55,7 +55,7 @@ impl NameServer {
         Self { worker, settings, socket: None, streams: Rc::new(streams) }
     }
 
-    /// Whether it is asked over streams only.
+    /// Whether queries are sent over streams only.
     pub(super) fn streams(&self) -> bool {
         self.settings.stream
     }

@@ -82,8 +82,7 @@ impl Searches {
         place
     }
 
-    /// The place of a name that a request wants to know; `None` if it is new and there are too
-    /// many.
+    /// The place of a name for a request; `None` if it is new and there are too many.
     pub(super) fn admit(&mut self, name: &str, kind: RecordType, now: u64) -> Option<usize> {
         let known = self.find(name, kind);
         let room = self.all.len() - self.free.len() < MAX_NAMES;

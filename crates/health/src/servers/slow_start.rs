@@ -21,7 +21,7 @@ pub(crate) fn begin(worker: &Worker, back: &Backend, slot: usize) {
     }
 }
 
-/// The same for all servers that a process before has left in the middle of it.
+/// Continues the slow starts that a previous process has left unfinished.
 pub(crate) fn resume_all(worker: &Worker) {
     for back in worker.shared.backends() {
         back.servers.iter().for_each(|server| begin(worker, back, server.state.slot()));

@@ -58,8 +58,8 @@ impl CallConn {
         }
     }
 
-    /// Registers `token` to be woken once the caller can go on: [`Ready::READ`] for the response,
-    /// [`Ready::WRITE`] for room. `true`: it is ready already.
+    /// Registers `token` to be woken once the caller can continue: [`Ready::READ`] for the
+    /// response, [`Ready::WRITE`] for room. `true`: it is ready already.
     pub fn caller_want(&mut self, ready: Ready, token: u64) -> bool {
         let is_ready = self.is_over
             || match ready {

@@ -67,7 +67,7 @@ impl CallConn {
         self.received
     }
 
-    /// Payload still to come; `u64::MAX` if no length was announced.
+    /// Payload that has not arrived; `u64::MAX` if no length was announced.
     pub fn payload_left(&self) -> u64 {
         match self.progress {
             RequestProgress::Body(Some(left)) => left,

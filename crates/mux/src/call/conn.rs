@@ -49,7 +49,7 @@ pub struct CallConn {
 }
 
 impl CallConn {
-    /// A call with this request; `body` says how its payload is delimited.
+    /// A call with this request; `body` is the framing of its payload.
     pub fn new(request: Head, body: BodyKind) -> Self {
         let mut up = Pipe::default();
         up.ended = body.is_empty();

@@ -162,7 +162,7 @@ impl FcgiConn {
         self.streams.get(key).map_or(0, |stream| stream.received)
     }
 
-    /// Payload still to come; `u64::MAX` if no length was announced.
+    /// Payload that has not arrived; `u64::MAX` if no length was announced.
     pub fn payload_left(&self, key: Key) -> u64 {
         self.streams.get(key).map_or(0, |it| it.payload_left())
     }

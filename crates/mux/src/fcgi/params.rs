@@ -57,7 +57,7 @@ impl Application<'_> {
 /// The script of a request, in its decoded path (see [`decode_path`]).
 #[derive(Clone, Copy, Debug)]
 pub enum ScriptPath<'a> {
-    /// There is no `path-info`: the whole path.
+    /// Without `path-info`: the whole path.
     Whole(&'a [u8]),
     /// The expression of `path-info` does not match: the whole path.
     Unmatched(&'a [u8]),

@@ -212,7 +212,7 @@ impl FcgiStream {
         is_over || self.is_cut || self.failure().is_some()
     }
 
-    /// Payload still to come; `u64::MAX` if no length was announced.
+    /// Payload that has not arrived; `u64::MAX` if no length was announced.
     pub(super) fn payload_left(&self) -> u64 {
         match self.read {
             ReadPhase::Length(left) => left,

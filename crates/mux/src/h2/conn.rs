@@ -486,7 +486,7 @@ impl H2Conn {
         }
     }
 
-    /// Whether reading a stream would return something.
+    /// Whether a read of the stream would return bytes or its end.
     pub fn is_readable(&self, key: Key) -> bool {
         self.streams.get(key).is_none_or(Stream::is_readable)
     }
@@ -555,7 +555,7 @@ impl H2Conn {
         self.streams.get(key).map_or(0, |stream| stream.received)
     }
 
-    /// Payload still to come; `u64::MAX` if no length was announced.
+    /// Payload that has not arrived; `u64::MAX` if no length was announced.
     pub fn payload_left(&self, key: Key) -> u64 {
         self.streams.get(key).map_or(0, |stream| match (stream.recv, stream.length) {
             (StreamRecv::Ended, _) => stream.unread().len() as u64,

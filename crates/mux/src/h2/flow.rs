@@ -43,7 +43,7 @@ impl H2Conn {
     }
 
     /// Sends a window update for a stream once half of its window is used and read, or nothing is
-    /// left to read, so that a waiting peer goes on.
+    /// left to read, so that a waiting peer continues.
     pub(super) fn fill_stream_window(&mut self, key: Key) {
         let full = i64::from(self.settings.announced.initial_window_size);
         let broken = self.broken.is_some();

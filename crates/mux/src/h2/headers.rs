@@ -358,7 +358,7 @@ impl H2Conn {
 /// Header lists of the largest size that a client's block may decode to. A list slightly too large
 /// is refused with its request; no honest peer needs more.
 const MAX_LISTS_OF_CLIENT: usize = 4;
-/// The same for a server, whose connection has streams of other clients.
+/// The limit for a server, whose connection has streams of other clients.
 const MAX_LISTS_OF_SERVER: usize = 64;
 
 /// Interim responses held for a stream until they are read.

@@ -25,7 +25,7 @@ pub struct H2ConnSettings {
     pub window: u32,
     /// Initial receive window of the connection; at least 65,535 bytes take effect.
     pub first_window: u32,
-    /// Most streams that we open, whatever the peer allows.
+    /// The maximum of streams that we open, whatever the peer allows.
     pub max_opened: u32,
     /// Streams of the peer after which the connection shuts down gracefully
     /// (`tune.h2.fe.max-total-streams`); 0: no limit.

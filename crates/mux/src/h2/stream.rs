@@ -34,7 +34,7 @@ pub(super) struct Reset {
     pub(super) by_peer: bool,
 }
 
-/// An upgrade asked for in HTTP/1, with what HTTP/2 lacks in its response.
+/// An upgrade requested in HTTP/1, with the response's fields that HTTP/2 lacks.
 #[derive(Clone, Debug)]
 pub(super) struct PendingUpgrade {
     pub(super) protocol: Vec<u8>,

@@ -283,7 +283,7 @@ impl H3Conn {
         }
     }
 
-    /// Whether reading a stream would return something.
+    /// Whether a read of the stream would return bytes or its end.
     pub fn is_readable(&self, key: Key) -> bool {
         self.requests.get(key).is_none_or(RequestStream::is_readable)
     }
@@ -338,7 +338,7 @@ impl H3Conn {
         self.requests.get(key).map_or(0, |stream| stream.received)
     }
 
-    /// Payload still to come; `u64::MAX` if no length was announced.
+    /// Payload that has not arrived; `u64::MAX` if no length was announced.
     pub fn payload_left(&self, key: Key) -> u64 {
         self.requests.get(key).map_or(0, |stream| match (stream.recv, stream.length) {
             (H3RecvPhase::Ended, _) => stream.unread().len() as u64,

@@ -27,6 +27,6 @@ pub struct H3Counters {
     pub resets_sent: u32,
     /// Field sections that had to wait for the encoder stream.
     pub blocked_sections: u32,
-    /// Frames that did nothing, and errors of the peer.
+    /// Frames without effect, and errors of the peer.
     pub glitches: u32,
 }

@@ -30,7 +30,7 @@ fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
 const GET: &[(&str, &str)] =
     &[(":method", "GET"), (":scheme", "https"), (":authority", "h"), (":path", "/")];
 
-/// The request with these fields behind those of a usual one.
+/// A usual request with additional fields.
 fn get_with(fields: &[(&str, &str)]) -> Vec<u8> {
     headers(&[GET, fields].concat())
 }

@@ -67,7 +67,7 @@ impl LocalConn {
         self.received
     }
 
-    /// Payload still to come; `u64::MAX` if no length was announced.
+    /// Payload that has not arrived; `u64::MAX` if no length was announced.
     pub fn payload_left(&self) -> u64 {
         match self.progress {
             Progress::Body(Some(left)) => left,
@@ -112,7 +112,7 @@ impl LocalConn {
     /// response.
     ///
     /// # Errors
-    /// The stream is gone.
+    /// The stream has ended.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, StreamGone> {
         if self.is_gone {
             return Err(StreamGone);
@@ -216,7 +216,7 @@ impl LocalConn {
         Ok(sent)
     }
 
-    /// Aborts the exchange: the service sees that nothing more is read.
+    /// Aborts the exchange: the service learns that nothing more is read.
     pub fn reset(&mut self) {
         self.is_gone = true;
         self.down.clear();

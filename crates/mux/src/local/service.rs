@@ -91,8 +91,8 @@ impl LocalConn {
         }
     }
 
-    /// Registers `token` to be woken once the service can go on: [`Ready::READ`] for the request,
-    /// [`Ready::WRITE`] for room. `true`: it is ready already.
+    /// Registers `token` to be woken once the service can continue: [`Ready::READ`] for the
+    /// request, [`Ready::WRITE`] for room. `true`: it is ready already.
     pub fn service_want(&mut self, ready: Ready, token: u64) -> bool {
         let is_ready = self.is_gone
             || match ready {

@@ -202,7 +202,7 @@ pub fn add_both(tx: &Transaction, metric: Metric, amount: u64) {
     both(tx).for_each(|block| block.add(metric, amount));
 }
 
-/// The counters of the frontend and its listener, and those of the backend if there is one.
+/// The counters of the frontend and its listener, and of the backend if there is one.
 fn both(tx: &Transaction) -> impl Iterator<Item = &Block> {
     let back = tx.backend.as_ref().map(|backend| backend.block());
     let front = (!tx.notes.journal.background).then(|| tx.client.counted());

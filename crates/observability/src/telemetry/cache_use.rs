@@ -139,7 +139,7 @@ fn join_fetch(view: &mut View<'_>, request: &CachedRequest) {
 }
 
 /// The request goes to the server for others as well. A request leads the fetch of one cache only;
-/// requests that wait in another cache go on.
+/// requests that wait in another cache continue.
 fn lead(view: &mut View<'_>, request: &CachedRequest, ticket: FetchTicket) {
     let fetch = &mut view.notes.cache.get_or_insert_default().fetch;
     if fetch.is_none() {

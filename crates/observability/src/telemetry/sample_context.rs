@@ -217,7 +217,7 @@ impl Facts for View<'_> {
             announced.and_then(|text| std::str::from_utf8(text.value).ok()?.parse().ok());
         let of_chunks = || request_buffers::seen_chunks(self.notes, side, self.received(side));
         let known = || {
-            // A chunk is announced by itself.
+            // Each chunk announces its length.
             let missing = of_chunks().map_or(0, |chunks| chunks.missing);
             Some(self.body(side)?.len().saturating_add(missing) as u64)
         };

@@ -19,7 +19,7 @@ use std::task::{Context, Poll};
 use stdx::Tick;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
-/// Milliseconds after which the function of an HTTP rule runs anew, unless it chooses others:
+/// Milliseconds after which the function of an HTTP rule runs again, unless it sets another time:
 /// nothing arrives while the rules wait.
 const REPEAT: u64 = 1_000;
 
@@ -34,7 +34,7 @@ mod code {
     pub(super) const INVALID: i64 = 7;
 }
 
-/// Begins a call; the rules go on at once if it has ended without consequence.
+/// Begins a call; the rules continue at once if it has ended without consequence.
 pub(crate) fn begin(call: &ScriptCall, view: &mut View<'_>) -> ScriptStep {
     let mut running = Running { script: None, answer: Answer::Done, answered: false, wake: None };
     let waiting = match running.turn(call, view) {
@@ -65,15 +65,15 @@ struct Running {
     answer: Answer,
     /// The response is in the workspace.
     answered: bool,
-    /// Milliseconds after which the function runs anew (`act:wake_time`).
+    /// Milliseconds after which the function runs again (`act:wake_time`).
     wake: Option<u64>,
 }
 
 /// The outcome of a turn.
 enum TurnOutcome {
-    /// The rules go on in this way.
+    /// The rules continue in this way.
     Over(OutsideAnswer),
-    /// The function runs anew (`act.YIELD`).
+    /// The function runs again (`act.YIELD`).
     Again,
     /// The state is in use by another thread.
     Busy,
@@ -87,7 +87,7 @@ enum Waiting {
     State,
     /// The future has ended, with the answer to the script.
     Future(Pin<Box<dyn Future<Output = Answer>>>),
-    /// There is none: the call is over.
+    /// The call is over.
     For(OutsideAnswer),
 }
 
@@ -148,13 +148,13 @@ impl Running {
         }
     }
 
-    /// Waits until the function runs anew.
+    /// Waits until the function runs again.
     fn again(&mut self, worker: &Worker) -> Waiting {
         let span = self.wake.take().unwrap_or(REPEAT);
         Running::meet(worker, Request::Sleep(span))
     }
 
-    /// Begins what the script waits for.
+    /// Begins the operation that the script waits for.
     fn meet(worker: &Worker, request: Request) -> Waiting {
         let Some(worker) = worker.handle() else { return Waiting::For(OutsideAnswer::Continue) };
         Waiting::Future(Box::pin(async move { script_state::meet(&worker, request).await }))

@@ -180,8 +180,8 @@ impl Group {
 }
 
 impl Group {
-    /// Takes over how the peer describes a table; updates are about it from now on. Those of a
-    /// table that we do not share, or whose keys differ from ours, are of no use; the latter is
+    /// Takes over how the peer describes a table; updates are about it from now on. Values of a
+    /// table that we do not share, or whose keys differ from ours, are skipped; the latter table is
     /// returned.
     fn describe(
         &self,

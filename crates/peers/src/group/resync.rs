@@ -3,7 +3,7 @@
 //!
 //! A new process first waits for the old process on the same machine, if there may be one. Then it
 //! asks one remote peer after the other, until a peer that is up to date has taught everything. If
-//! no peer can teach it, the group goes on with the entries that it has.
+//! no peer can teach it, the group continues with the entries that it has.
 
 use super::{Action, Event, Group, LOCAL};
 use crate::message::{Control, WireError};

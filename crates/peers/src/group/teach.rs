@@ -19,7 +19,7 @@ impl Group {
     pub fn transmit(&mut self, id: SessionId, out: &mut Vec<u8>, room: usize, now: u64) -> bool {
         let Some(mut session) = self.sessions.remove(&id) else { return false };
         let before = out.len();
-        // The rest of an unfinished update comes first.
+        // The rest of an unfinished update is sent first.
         let mut more = !flush(&mut session.outgoing.held, out, room)
             || !flush(&mut session.pending, out, room);
         if !more && session.state == State::Open {
@@ -179,7 +179,7 @@ struct Budget {
     updates: usize,
 }
 
-/// Moves bytes as far as there is room; `true` if all were moved.
+/// Moves as many bytes as there is room for; `true` if all were moved.
 fn flush(from: &mut Vec<u8>, out: &mut Vec<u8>, room: usize) -> bool {
     let len = from.len().min(room.saturating_sub(out.len()));
     out.extend(from.drain(..len));

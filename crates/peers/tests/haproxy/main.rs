@@ -241,7 +241,7 @@ fn haproxy_learns_every_type_of_us_and_teaches_it_to_a_new_process() {
         "is up to date",
         |node| if node.group.is_up_to_date() { Ok(()) } else { Err("no".into()) },
     );
-    // And a new HAProxy from it.
+    // Then a new HAProxy learns from it.
     haproxy.restart();
     expect_same(&haproxy, &mut new, shown);
     assert_eq!(new.protocol_errors(), 0);

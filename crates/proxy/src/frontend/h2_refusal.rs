@@ -3,8 +3,8 @@
 //! These are streams with malformed requests, and connections that break the protocol or exceed a
 //! limit of abuse.
 //!
-//! The machine only counts. It resets few such streams before it ends the connection, so there are
-//! few lines, and no data is kept for them.
+//! The machine only counts. A connection ends after a few such streams, so there are few lines, and
+//! no data is kept for them.
 
 use engine::state::figures::wall;
 use engine::state::session::client::Client;

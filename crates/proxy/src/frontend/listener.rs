@@ -142,8 +142,8 @@ impl Drop for ListenerRef {
     }
 }
 
-/// Closes the listeners of a frontend for good; its connections go on. `false`: they are closed
-/// already.
+/// Closes the listeners of a frontend permanently; its connections continue. `false`: they are
+/// closed already.
 pub fn shut_frontend(shared: &Shared, front: &Frontend) -> bool {
     if front.shut.swap(true, Relaxed) {
         return false;

@@ -25,8 +25,8 @@ const SEGMENTS: usize = 10;
 /// Calls in a row before other tasks run.
 const TRAINS: usize = 16;
 
-/// The time that a client has to read responses that it has acknowledged, and the GOAWAY that says
-/// which requests it may send again, in milliseconds.
+/// The time in milliseconds that a client has to read the responses that it has acknowledged, and
+/// the GOAWAY with the last request that is served.
 const FAREWELL_MS: u32 = 1_000;
 
 /// The longest time for which a process that stops answers packets of a closed connection, in
@@ -102,7 +102,7 @@ struct QuicDriver {
     vanishes: bool,
     /// The counts of the connection that the frontend has, and since when.
     counted: (ConnectionTotals, Tick),
-    /// Nothing has happened since.
+    /// No event has happened since.
     is_counted: bool,
     /// Memory for datagrams.
     out: Vec<u8>,
@@ -304,7 +304,7 @@ impl QuicDriver {
         let now = self.host.worker.thread.tick();
         let due = self.next_expiry().filter(|(at, _)| at.is_due(now)).map(|(_, reason)| reason);
         let Some(front) = &self.front else {
-            // Handshakes go on in a soft stop: the client may have no other process to go to.
+            // Handshakes continue in a soft stop: the client may have no other process to go to.
             if self.client.is_some() && due.is_some() {
                 self.refuse();
             }
@@ -364,7 +364,7 @@ impl QuicDriver {
         Some((self.entry.since.plus_ms(span), Expiry::NoRequest))
     }
 
-    /// Sends datagrams; `true`: there are more.
+    /// Sends datagrams; `true`: more datagrams are ready.
     fn transmit(&mut self) -> bool {
         if self.vanishes {
             return false;

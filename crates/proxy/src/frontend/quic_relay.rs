@@ -30,7 +30,7 @@ pub(crate) fn start(host: &Rc<QuicHost>) {
     }
 }
 
-/// Passes a datagram to the process that its ID names. `false`: there is no such process.
+/// Passes a datagram to the process that its ID names. `false`: no process has this number.
 pub(crate) fn pass_on(host: &QuicHost, process: u8, datagram: Datagram<'_>) -> bool {
     let line = &host.line;
     let message = RelayMessage::Datagram(datagram);

@@ -113,7 +113,7 @@ impl SessionStage {
     }
 }
 
-/// The decision of the `quic-initial` rules on a client whose first packet has come.
+/// The decision of the `quic-initial` rules about a client, on its first packet.
 pub(crate) fn initial(client: &mut Client) -> InitialVerdict {
     let mut evaluation = Evaluation::begin(client, CONNECTION);
     let (proxy, mut place) = (client.proxy.clone(), RulePlace::default());

@@ -15,7 +15,7 @@ const NONE: &[u8] = b"-";
 /// Length of `Oct 11 22:14:15`.
 const STAMP: usize = 15;
 
-/// The parts of a message. Missing ones are empty.
+/// The parts of a message. Missing fields are empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Message<'a> {
     /// Facility and level.

@@ -198,7 +198,7 @@ fn interim_answers_wait_for_their_client() {
     assert!(count < ENOUGH, "{count} bytes were taken from the server");
 }
 
-/// A response that ends early resets its stream; the connection goes on.
+/// A response that ends early resets its stream; the connection continues.
 #[test]
 fn an_answer_cut_short_is_a_reset() {
     let origin = Origin::new(|mut stream, number| {

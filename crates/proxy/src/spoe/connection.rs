@@ -13,7 +13,7 @@ use transport::stats::transaction_log::Cause;
 
 /// Reads in a row, after which other tasks have their turn.
 const READS: u32 = 16;
-/// Reads of an agent that goes on sending on a connection that has ended.
+/// Reads of an agent that continues sending on a connection that has ended.
 const LAST_READS: u32 = 64;
 /// The longest wait for the agent's end of a connection that has ended, in milliseconds.
 const FAREWELL_MS: u32 = 1_000;
@@ -147,7 +147,7 @@ impl Session {
             (received, reads) = (true, reads + 1);
         }
         self.agent.dispatch(connection);
-        // Input that goes on without a pause must not hold the output back.
+        // Input that continues without a pause must not hold the output back.
         let waits = received && !std::mem::replace(&mut self.waited, received);
         if waits {
             return Ok(Flow::More);

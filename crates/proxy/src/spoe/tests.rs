@@ -396,7 +396,7 @@ fn an_agent_may_set_a_hundred_thousand_variables() {
     let origin = scripted(hello(16_380, ""), |number, id, _| {
         let mut payload = Vec::new();
         for variable in 0..1_200 {
-            // Of the process, where they stay.
+            // The variable is one of the process, so that it stays.
             payload.extend_from_slice(&[1, 3, 0]);
             spop::data::put_string(format!("v{number}_{variable}").as_bytes(), &mut payload);
             Data::Bool(true).put(&mut payload);

@@ -59,7 +59,7 @@ fn purges_keep_to_the_delay_of_each_server() {
 fn idle_connections_that_a_thread_does_not_need_serve_others() {
     for (shared, connections) in [(true, 1), (false, 2)] {
         let origin = patient();
-        // So few connections that no thread asks another.
+        // Few connections, so that no thread asks another.
         let (world, [first, second]) = two_threads(shared, &origin, 5);
         let _one = world.play(get(first));
         world.until("the connection is idle", || idle(&world) == 1);
@@ -83,7 +83,7 @@ fn a_parked_connection_ends_when_unused_or_closed_by_its_server() {
     let work = &world.shared.work;
     let tended = (work.next(0), work.next(1));
     assert!(tended.0.is_some() && tended.1.is_none(), "one thread watches: {tended:?}");
-    // Any thread may do the job; it goes on while a connection is parked.
+    // Any thread may do the job; it continues while a connection is parked.
     let now = tended.0.unwrap();
     let again = (0..3).map(|n| {
         engine::state::backend::pool::shared::tend_again(&world.workers[n % 2], now).is_some()

@@ -22,7 +22,7 @@ impl BandwidthEdit {
         &self.name
     }
 
-    /// `limit` or `period`, if one of them is given.
+    /// `limit` or `period`, whichever is given.
     pub fn given(&self) -> Option<&'static str> {
         let limit = self.limit.as_ref().map(|_| "limit");
         limit.or(self.period.as_ref().map(|_| "period"))

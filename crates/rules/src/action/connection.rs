@@ -274,7 +274,7 @@ fn time(text: &str) -> Option<(u32, Option<String>)> {
     Some((span, leading_number::behind_unit(text, &suffix[unit.len()..])))
 }
 
-/// The same with the warning given.
+/// The milliseconds of a time, with a warning for odd values.
 fn span(input: &Input<'_, '_, '_>, text: &str) -> Option<u32> {
     let (span, odd) = time(text)?;
     odd.into_iter().for_each(|odd| input.cx.warn(odd));

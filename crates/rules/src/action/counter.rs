@@ -173,7 +173,7 @@ pub(super) fn tag_element(input: &mut Input<'_, '_, '_>) -> Result<Action, Parse
 /// A number, or an expression.
 fn tag(input: &mut Input<'_, '_, '_>) -> Result<Tag, ParseError> {
     let Some(word) = input.peek() else {
-        // Nothing at all is a zero; a condition would be taken for an expression.
+        // A missing value is zero; a condition would be read as an expression.
         return match input.rest().first() {
             None | Some(&"") => Ok(Tag::Fixed(0)),
             Some(_) => Err(ParseError::new(input.at, "expects a number or an expression")),

@@ -15,8 +15,8 @@ pub(super) fn follow_target(head: &mut Head) {
     head.replace_value(index, &authority);
 }
 
-/// The authority of an absolute target follows a new `Host`, the last one. Of a target that is
-/// absolute for want of another way to show it, `Host` is what goes out anyway.
+/// The authority of an absolute target follows a new `Host`, the last one. An absolute target
+/// without an original form is sent with `Host` anyway.
 pub(super) fn follow_host(head: &mut Head) {
     if !head.is_request() || head.is_normalized() {
         return;

@@ -74,7 +74,7 @@ impl Normalizer {
         Rewrite::Done
     }
 
-    /// The same text normalized; nothing when it is invalid and `strict` was asked for.
+    /// The normalized text; `None` if `strict` is set and the text is invalid.
     fn apply(self, text: &[u8]) -> Option<Vec<u8>> {
         let split = |at: u8| text.iter().position(|byte| *byte == at).unwrap_or(text.len());
         Some(match self {

@@ -1,4 +1,4 @@
-//! Judges what a server answered (`expect`).
+//! Compares a server's answer with an expectation (`expect`).
 
 use super::pattern::{Pattern, Unusable};
 use super::protocol::Finding;
@@ -59,7 +59,7 @@ pub struct Expect {
     /// `min-recv`; `None` when not set or -1.
     pub(super) min_recv: Option<usize>,
     pub(super) ok: Status,
-    /// `error-status`, or what fits the match.
+    /// `error-status`, or the status that suits the match.
     pub(super) error: Option<Status>,
     /// `tout-status`
     pub(super) timeout: Status,

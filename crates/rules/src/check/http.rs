@@ -61,7 +61,7 @@ impl HttpSend {
         for part in [method.as_bytes(), b" ", &uri, b" ", token.as_bytes(), b"\r\n"] {
             out.extend_from_slice(part);
         }
-        // Of those that usually have no body, none need be announced (RFC 9110 8.6).
+        // Methods that usually have no body need not announce an empty one (RFC 9110 8.6).
         let silent = body.is_empty() && matches!(method, "OPTIONS" | "GET" | "HEAD" | "DELETE");
         let length = (!silent).then_some(body.len());
         write_fields(&fields, !keeps_alive(version), length, state, &mut out);

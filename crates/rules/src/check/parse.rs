@@ -24,7 +24,7 @@ pub fn parse_tcp_check(
     parse(Kind::Tcp, words, before, cx)
 }
 
-/// An `http-check` line, likewise; `disable-on-404` and `send-state` are not steps.
+/// An `http-check` line, as above; `disable-on-404` and `send-state` are not steps.
 ///
 /// # Errors
 /// In HAProxy's words where it has any.

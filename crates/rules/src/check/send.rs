@@ -31,7 +31,7 @@ pub(super) fn written(format: &LogFormat, facts: &dyn Facts) -> Vec<u8> {
     out
 }
 
-/// The bytes that pairs of hexadecimal digits stand for.
+/// Decodes pairs of hexadecimal digits.
 pub(super) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let pair = |pair: &[u8]| match pair {

@@ -123,7 +123,7 @@ fn bytes_are_judged() {
             "L7Response None Failed to parse hexastring resulting of eval of a log-format string"
                 .to_owned(),
         ),
-        // Nothing would be found everywhere.
+        // An empty text would be found everywhere.
         ("expect string-lf %[str()]", "valid", false, format!("L7Response None {EMPTY}")),
         ("expect ! string-lf %[str()]", "valid", false, format!("L7Response None {EMPTY}")),
         ("expect binary-lf %[str()]", "valid", false, format!("L7Response None {EMPTY}")),

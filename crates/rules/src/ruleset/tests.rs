@@ -1,4 +1,4 @@
-//! Every action, the order of rules, and what stops them.
+//! Tests of every action, of the order of rules, and of rules that end the evaluation.
 
 use super::{Cursor, Need, RuleSet, RuleSetKind, Verdict, parse_redirect};
 use crate::Rule;

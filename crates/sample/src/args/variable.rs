@@ -171,7 +171,7 @@ pub enum IntOrVar {
 }
 
 impl IntOrVar {
-    /// The number now, if there is one.
+    /// The number at present, if any.
     pub fn value(&self, facts: &dyn Facts) -> Option<i64> {
         match self {
             IntOrVar::Int(int) => Some(*int),

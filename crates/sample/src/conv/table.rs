@@ -46,7 +46,7 @@ pub(super) const TABLE: &[Converter] = &[
 ];
 
 /// Looks at the entry of a key, in the table named by argument `at`. The outer option: there is
-/// such a table and the sample can be a key. The inner one: there is an entry.
+/// such a table and the sample can be a key. The inner `None`: there is no entry.
 fn look<T>(
     at: usize,
     args: &Args,

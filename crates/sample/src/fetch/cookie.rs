@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("scook_val", "[string]", Type::Int, RESPONSE, "Same as res.cook_val.", Call(res_val)),
 ];
 
-/// Name and value of a cookie, and what ended it.
+/// Name and value of a cookie, and the byte that ended it.
 type Pair<'v> = (&'v [u8], &'v [u8], Option<u8>);
 
 /// The cookies of a field's value (RFC 2965 section 3). A comma separates as a semicolon does;

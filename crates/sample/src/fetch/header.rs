@@ -109,7 +109,7 @@ fn each<'e>(
     whole: bool,
     visit: &mut dyn FnMut(Value<'e>) -> bool,
 ) -> bool {
-    // Without any argument nothing is asked for.
+    // A call without arguments requires nothing.
     let Some(head) = head.filter(|_| !args.0.is_empty()) else { return false };
     if args.int(1).is_some_and(|wanted| wanted != 0) {
         return occurrence(head, args, whole).is_some_and(|value| visit(Value::str(value)));

@@ -54,7 +54,7 @@ pub fn let_rules_add(may: bool) {
     FULL.store(!may, Ordering::Relaxed);
 }
 
-/// Rows that rules have not added because they might not.
+/// Rows that rules could not add because of a limit.
 pub fn rows_refused() -> u64 {
     REFUSED.load(Ordering::Relaxed)
 }
@@ -137,7 +137,7 @@ impl Dictionary {
         }
     }
 
-    /// Copies some rows that are merged; `false` when there is none left.
+    /// Copies some rows that are merged; `false` when all are copied.
     fn copy_some(&self, merge: &mut Merge) -> bool {
         let mut state = self.state();
         state.existing(merge.version).is_some_and(|(edition, _)| merge.copy_some(edition))
@@ -224,7 +224,7 @@ impl Dictionary {
     }
 
     /// Key and value of the rows of `version` (of the current one without) among the `most` places
-    /// from `from` on. Holds its lock meanwhile; returns where to go on.
+    /// from `from` on. Holds its lock meanwhile; returns where to continue.
     pub fn rows(
         &self,
         version: Option<u32>,

@@ -99,7 +99,7 @@ impl Index {
         Ok(())
     }
 
-    /// Prepares for look-ups what needs all its patterns first.
+    /// Prepares the parts of look-ups that need all patterns.
     pub(super) fn finish(&mut self) -> Result<(), PatternError> {
         match self {
             Index::Nets(nets) => nets.finish(),

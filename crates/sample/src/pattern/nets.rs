@@ -42,7 +42,7 @@ impl Nets {
         Ok(())
     }
 
-    /// Sorts what [`Nets::find`] searches by halving.
+    /// Sorts the groups for the binary search of [`Nets::find`].
     pub(super) fn finish(&mut self) {
         self.v4.sort_by_key(|(mask, _)| std::cmp::Reverse(*mask));
         self.v6.sort_by_key(|(mask, _)| std::cmp::Reverse(*mask));

@@ -178,7 +178,7 @@ impl Rows {
         (0..self.count_loaded()).filter(|order| self.holds(*order)).chain(self.later(0))
     }
 
-    /// The rows among `most` places from `from` on, and where to go on.
+    /// The rows among `most` places from `from` on, and where to continue.
     pub(super) fn among(&self, from: Order, most: u32) -> (Vec<Order>, Option<Order>) {
         let (loaded, most) = (self.count_loaded(), Order::from(most));
         let end = from.saturating_add(most).min(loaded).max(from);

@@ -199,7 +199,7 @@ impl View {
         }
     }
 
-    /// Compiles small layers again that have more dead patterns than living ones.
+    /// Compiles small layers again that have more deleted patterns than live ones.
     pub(super) fn renew(&self, rows: &Rows, layers: &mut Layers) {
         let worn = |layer: &Arc<Layer>| layer.is_worn() && !self.is_large(layer.size());
         while let Some(at) = layers.iter().position(worn) {

@@ -32,7 +32,7 @@ thread_local! {
 }
 
 /// Opens the account of a message: later searches count for it. 0 belongs to no message, and its
-/// account begins anew with each call.
+/// account begins again with each call.
 #[inline]
 pub fn open(owner: usize) {
     let current = CURRENT.get();

@@ -128,7 +128,7 @@ fn pump(body: &[Node], before: &[u8], found: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// Something that a node matches, repeated `times`.
+/// Writes a text that the node matches, repeated `times`.
 fn write_least(node: &Node, times: u32, out: &mut Vec<u8>) {
     let times = times.max(node.min).min(node.max).min(PROBE as u32);
     for _ in 0..times {
@@ -398,7 +398,7 @@ impl PatternReader<'_> {
     }
 }
 
-/// A character that a class which excludes this one has.
+/// A character of a class that excludes this one.
 fn excluded(byte: Option<u8>) -> u8 {
     if byte == Some(b'a') { b'b' } else { b'a' }
 }

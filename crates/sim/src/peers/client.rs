@@ -104,7 +104,7 @@ impl ClientPlan {
 struct Expected {
     id: u64,
     head: bool,
-    /// Whether it is the last one on its connection.
+    /// Whether the request is the last one on its connection.
     last: bool,
 }
 

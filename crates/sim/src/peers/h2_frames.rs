@@ -1,7 +1,7 @@
 //! One side of an HTTP/2 connection as peers use it: frames, header blocks and windows, with random
 //! sizes, padding and order.
 //!
-//! Frame headers and header compression are those of `wire`; everything else is written for peers.
+//! Frame headers and header compression are those of `wire`; the rest is separate code.
 
 use super::channel::Channel;
 use super::{Flow, Outgoing, push_body};

@@ -158,7 +158,7 @@ struct AgentConnection {
     out: Outgoing,
     /// The largest frame, and whether payloads overlap, once the handshake is over.
     agreed: Option<(u32, bool)>,
-    /// Payloads whose further fragments are awaited.
+    /// Payloads with missing fragments.
     parts: BTreeMap<PayloadId, Vec<u8>>,
     /// Payloads to be answered, by number, with the value of the answer.
     waiting: BTreeMap<u64, (PayloadId, Vec<u8>)>,

@@ -342,7 +342,8 @@ impl Lab {
         }
     }
 
-    /// Listeners whose clients speak HTTP/3. One thread has the socket, all have connections.
+    /// Listeners whose clients speak HTTP/3. The socket belongs to one thread, the connections to
+    /// all.
     fn quic_listeners(&self) -> usize {
         let fronts = self.shared.frontends().map(|front| &front.settings);
         fronts.flat_map(|front| &front.binds).filter(|bind| bind.quic.is_some()).count()

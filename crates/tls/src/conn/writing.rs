@@ -108,7 +108,7 @@ impl Conn {
         self.record_size.as_ref().is_some_and(|size| size.pause > 0)
     }
 
-    /// Something is sent now, in milliseconds of any clock that goes on steadily.
+    /// Notes the time of a write, in milliseconds of any clock that does not stop.
     pub fn note_time(&mut self, now_ms: u64) {
         if let Some(size) = &mut self.record_size {
             size.note_time(now_ms);

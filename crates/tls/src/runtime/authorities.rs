@@ -125,7 +125,7 @@ impl Runtime {
     /// Replaces the file by the content of its transaction in all lines; returns their number.
     ///
     /// # Errors
-    /// Nothing has been changed; the transaction goes on.
+    /// Nothing has been changed; the transaction continues.
     pub fn commit_authorities(&self, name: &str, purpose: Purpose) -> Result<usize, Refusal> {
         let mut ongoing = self.ongoing(purpose);
         other(&ongoing, name)?;

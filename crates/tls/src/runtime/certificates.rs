@@ -16,7 +16,7 @@ pub struct ShownCertificate {
     pub status: Status,
     /// The text of an identifier; `None` if it is empty.
     pub certificate: Option<Details>,
-    /// The file of the chain, if that came from another one (`issuers-chain-path`).
+    /// The file of the chain, if it is another file (`issuers-chain-path`).
     pub chain_file: Option<Arc<str>>,
     /// The chain.
     pub chain: Vec<Link>,
@@ -177,7 +177,7 @@ impl Runtime {
     /// number.
     ///
     /// # Errors
-    /// Nothing has been changed; the transaction goes on.
+    /// Nothing has been changed; the transaction continues.
     pub fn commit_certificate(&self, name: &str) -> Result<usize, Refusal> {
         let mut ongoing = self.certificate.lock();
         other(&ongoing, name)?;

@@ -24,7 +24,7 @@ pub struct Entry {
 pub(super) struct List {
     entries: Vec<Entry>,
     directory: bool,
-    /// The last line that was given away.
+    /// The number of the last new line.
     last: u32,
 }
 
@@ -70,7 +70,7 @@ impl Runtime {
         self.lists.lock().keys().cloned().collect()
     }
 
-    /// The name that a list is known by, and what is in it.
+    /// The name and the contents of a list.
     pub fn list(&self, name: &str) -> Option<(String, Vec<Entry>)> {
         let name = plain(name);
         Some((name.to_owned(), self.lists.lock().get(name)?.entries.clone()))

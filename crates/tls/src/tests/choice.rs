@@ -164,7 +164,7 @@ fn a_session_is_known_from_both_sides() {
     assert!(!pair.server.is_resumed());
 }
 
-/// Up to TLS 1.2 a session has a name, and the client may go on with it under another one.
+/// Up to TLS 1.2 a session has a name, and the client may continue with it under another one.
 #[test]
 fn the_server_name_is_that_of_the_current_handshake() {
     for max in [Version::Tls12, Version::Tls13] {

@@ -64,7 +64,7 @@ impl Hand {
     }
 }
 
-/// HKDF-Expand-Label (RFC 8446 section 7.1) for what fits into one block.
+/// HKDF-Expand-Label (RFC 8446 section 7.1) for results of one block.
 fn expand(secret: &[u8], label: &str, length: u8) -> Vec<u8> {
     let label = format!("tls13 {label}");
     let mut info = vec![0, length, label.len() as u8];

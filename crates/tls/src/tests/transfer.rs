@@ -291,7 +291,7 @@ fn early_data_is_accepted_once() {
     assert_eq!(pair.server_recv(&mut bytes).unwrap(), 3);
     pair.server = acceptor.accept().unwrap();
     (pair.up.bytes, pair.down.bytes) = (recorded, Default::default());
-    // A library that handles this itself goes on without early data.
+    // A library that handles this itself continues without early data.
     let step = pair.server_handshake().map_err(|fault| fault.reason);
     let told = if ffi::TAKES_EARLY_ONCE { Ok(Step::Receive) } else { Err(Reason::Handshake) };
     assert_eq!(step, told);

@@ -186,7 +186,7 @@ fn other_files_in_directories_of_authorities_are_reported() {
     assert!(notes("ca.pem").is_empty());
 }
 
-/// Whether the second of two connections goes on with the session of the first.
+/// Whether the second of two connections continues with the session of the first.
 fn resumes(server: &[(&str, &str)], settings: ServerSettings, names: [&str; 2]) -> bool {
     let files = files();
     let acceptor = acceptor(bind(&["server.pem"], options(server)), &files).unwrap();

@@ -9,8 +9,8 @@ use std::io;
 use stdx::prefetch;
 use wire::h2::PREFACE;
 
-/// Bytes of empty lines that are skipped between requests. The parser gets further ones of the same
-/// read.
+/// Bytes of empty lines that are skipped between requests. Further empty lines of the same read are
+/// left to the parser.
 const EMPTY_LINES: usize = 16;
 
 /// Waits for the first bytes of a request, and reads them.

@@ -1,7 +1,7 @@
 //! The validation of an object that its client gets stale meanwhile (RFC 5861 section 3): a request
 //! of the process itself.
 //!
-//! It goes on where the rules of the client's request end, behind `cache-use`: the same frontend,
+//! It continues where the rules of the client's request end, behind `cache-use`: the same frontend,
 //! backend, addresses and variables, but no entries of stick tables, no TLS session and no log
 //! line. The frontend does not count it. Its client side is an exchange in memory, whose response
 //! is read and dropped; caches store it on its way.

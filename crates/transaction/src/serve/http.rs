@@ -122,7 +122,7 @@ pub(super) async fn answer(tx: &mut Transaction, respond: Respond) -> Result<(),
 }
 
 /// The rules about responses, applied to what a cache has answered in place of a server. Its body
-/// is made as it is sent, so rules that wait for it go on without it.
+/// is made as it is sent, so rules that wait for it continue without it.
 ///
 /// # Errors
 /// A rule refuses or replaces the answer.

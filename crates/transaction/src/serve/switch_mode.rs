@@ -1,4 +1,4 @@
-//! Sessions that begin in TCP mode and go on in HTTP mode (manual section 4).
+//! Sessions that begin in TCP mode and continue in HTTP mode (manual section 4).
 //!
 //! The first request of a client that speaks HTTP/1 belongs to the session: what rules have left in
 //! variables and counters stays. A session whose client speaks HTTP/2 vanishes, because it is none

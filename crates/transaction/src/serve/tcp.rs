@@ -40,7 +40,7 @@ use upstream::client_presence::gather;
 enum SessionNext {
     /// The session is over.
     Over,
-    /// The session goes on in HTTP mode.
+    /// The session continues in HTTP mode.
     Http(Upgrade),
 }
 
@@ -209,7 +209,7 @@ impl Relay {
     }
 
     /// Meets the need of the stage of the response. Both directions rest; their time-outs begin
-    /// anew behind the wait.
+    /// again behind the wait.
     async fn answer(&mut self, tx: &mut Transaction, need: Need) -> Result<(), Failure> {
         if let Some(at) = &mut self.inspection {
             stage::answer(tx, at, need).await?;

@@ -155,7 +155,7 @@ pub(crate) fn apply_response_answer(
     }
 }
 
-/// The outcome that follows from an answer; `None`: the rules go on.
+/// The outcome that follows from an answer; `None`: the rules continue.
 fn apply_answer(
     tx: &mut Transaction,
     proxy: &ProxyRef,

@@ -34,7 +34,7 @@ pub(crate) fn begins(
     Ok(StageOutcome::Next)
 }
 
-/// Cookies, and what the server says about credentials and caches.
+/// Stage: persistence cookies, and the checks of `checkcache`.
 ///
 /// # Errors
 /// The response must not be cached, and does not say so.

@@ -120,7 +120,7 @@ fn is_monitored(tx: &Transaction) -> bool {
 }
 
 /// Whether the request is for the statistics page of this proxy. Other methods than those of the
-/// page have no meaning there: they are requests like any other, as in HAProxy.
+/// page are treated like any other request, as in HAProxy.
 pub(crate) fn asks_for_statistics(tx: &Transaction, proxy: &ProxyRef) -> bool {
     let Some(page) = proxy.settings.stats.as_ref() else { return false };
     let request = &tx.space.request;

@@ -6,9 +6,9 @@ use rules::{Cursor, Need, RuleSet, Rules, Verdict};
 /// Picks a rule set of a section.
 pub type SetOf = fn(&Rules) -> &RuleSet;
 
-/// Evaluates the rules from `at` on until one decides or waits; then `at` is where the rules go on,
-/// or would go on without the response of a cache.
-/// For more bytes they are evaluated from the same place again.
+/// Evaluates the rules from `at` on until one decides or waits; then `at` is where the rules
+/// continue, or would continue without the response of a cache. For more bytes they are evaluated
+/// from the same place again.
 pub fn evaluate<'r>(
     proxy: &'r settings::Proxy,
     set: SetOf,

@@ -31,7 +31,7 @@ pub(crate) enum StageOutcome {
     Respond(Respond),
     /// The request goes to this backend.
     Forward(BackendRef),
-    /// The session goes on in HTTP mode, in the protocol that the rule names, if it does.
+    /// The session continues in HTTP mode, in the protocol that the rule names, if it does.
     SwitchMode(Option<Spoken>),
     /// The bytes of the server that have arrived pass, then its connection ends.
     Close,
@@ -53,7 +53,7 @@ pub(crate) enum Respond {
 /// A future that a stage is continued in.
 pub(crate) type StageFuture<'a> = Pin<Box<dyn Future<Output = Result<StageOutcome, Failure>> + 'a>>;
 
-/// Applies an answer from outside to a stage that has waited for it; `None`: the stage goes on.
+/// Applies an answer from outside to a stage that has waited for it; `None`: the stage continues.
 pub(crate) type AnswerFn<P> =
     fn(&mut Transaction, &P, &mut Progress, OutsideAnswer) -> Result<Option<StageOutcome>, Failure>;
 
@@ -135,7 +135,7 @@ pub(crate) fn request<'a>(
     run(tx, proxy, left)
 }
 
-/// As [`request`], of a request that goes on in the rules of a stage at `at`.
+/// As [`request`], of a request that continues in the rules of a stage at `at`.
 ///
 /// # Errors
 /// As [`request`].
@@ -306,7 +306,7 @@ fn replaced(respond: Respond) -> Failure {
     }
 }
 
-/// As [`response`], for a response that waits at `pause`: waits, and goes on.
+/// As [`response`], for a response that waits at `pause`: waits, and continues.
 ///
 /// # Errors
 /// As [`response`]; the time for the need is over.
@@ -347,7 +347,7 @@ pub(crate) async fn answer(
 }
 
 /// Runs the stages of the response of a session in TCP mode up to one that needs bytes of the
-/// server; the result is where they go on then, if one does.
+/// server; the result is where they continue then, if one does.
 ///
 /// # Errors
 /// As [`response`] and [`answer`].

@@ -84,7 +84,7 @@ fn apply_edits(tx: &mut Transaction) {
     }
 }
 
-/// The outcome that follows from an answer; `None`: the rules go on.
+/// The outcome that follows from an answer; `None`: the rules continue.
 fn apply_answer(
     tx: &mut Transaction,
     kind: RuleSetKind,

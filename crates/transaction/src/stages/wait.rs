@@ -18,7 +18,7 @@ use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WaitingMessage {
     Request,
-    /// A response whose body is delimited in this way.
+    /// A response with this framing.
     Response(BodyKind),
 }
 

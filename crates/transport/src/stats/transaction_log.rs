@@ -169,7 +169,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Records how it ended, unless that is known already.
+    /// Records the end, unless one is recorded already.
     pub fn end(&mut self, cause: Cause, phase: Phase) {
         if self.cause == Cause::Normal && self.phase == Phase::End {
             (self.cause, self.phase) = (cause, phase);

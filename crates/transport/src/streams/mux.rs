@@ -26,7 +26,7 @@ pub enum StreamMux {
     Fcgi(FcgiConn),
     /// One exchange with a service inside the process.
     Local(LocalConn),
-    /// One request of the process itself.
+    /// A request of the process itself.
     Call(CallConn),
 }
 
@@ -483,7 +483,7 @@ impl StreamMux {
         }
     }
 
-    /// Whether reading a stream would return something.
+    /// Whether a read of the stream would return bytes or its end.
     #[inline]
     pub fn is_readable(&self, key: Key) -> bool {
         match self {
@@ -615,7 +615,7 @@ impl StreamMux {
         }
     }
 
-    /// Payload still to come; `u64::MAX` if no length was announced.
+    /// Payload that has not arrived; `u64::MAX` if no length was announced.
     #[inline]
     pub fn payload_left(&self, key: Key) -> u64 {
         match self {
@@ -819,7 +819,7 @@ impl StreamMux {
         }
     }
 
-    /// The call of the process itself, if it is one.
+    /// The call of the process itself, if the machine is one.
     pub fn call(&mut self) -> Option<&mut CallConn> {
         match self {
             Self::Call(conn) => Some(conn),
@@ -832,7 +832,7 @@ impl StreamMux {
         matches!(self, Self::Call(_))
     }
 
-    /// The HTTP/3 machine, if it is one.
+    /// The HTTP/3 machine, if this is one.
     pub fn h3(&mut self) -> Option<&mut H3Conn> {
         match self {
             Self::H3(conn) => Some(conn),

@@ -135,7 +135,7 @@ impl Session {
         self.closes_silently.get()
     }
 
-    /// Writes the output. `false`: the peer takes nothing more now.
+    /// Writes the output. `false`: the peer accepts no more bytes now.
     pub fn flush(&self, socket: &Transport) -> std::io::Result<bool> {
         loop {
             let mut machine = self.machine.borrow_mut();

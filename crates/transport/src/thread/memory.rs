@@ -1,7 +1,7 @@
 //! Memory budget of the process: measures its use, and returns or refuses memory when it runs
 //! short. Allocations themselves are never refused.
 //!
-//! The allocator knows the use; one task reads it every [`PERIOD_MS`]. Between two measurements,
+//! The allocator counts the use; one task reads it every [`PERIOD_MS`]. Between two measurements,
 //! threads add up the cost of the clients and streams that they admit and settle it at the next
 //! measurement, so that requests touch no counter shared by threads. The memory that peers can
 //! claim in between is bounded: buffers by a limit from the budget, connections by the cost of one,
@@ -60,8 +60,8 @@ pub enum Level {
     Plenty,
     /// Idle memory is returned, tables and maps stop growing, and nothing grows for speed alone.
     Tight,
-    /// Requests that hold much memory end or are refused, so that small requests of new clients go
-    /// on.
+    /// Requests that hold much memory end or are refused, so that small requests of new clients
+    /// continue.
     Short,
 }
 

@@ -31,7 +31,7 @@ impl Open {
         Self { handle, address, loose: None }
     }
 
-    /// Warns that clients may come from interfaces other than that of the line: HAProxy goes on
+    /// Warns that clients may come from interfaces other than that of the line: HAProxy continues
     /// with a warning.
     pub(super) fn warn(&self, owner: &str, bind: &Bind) {
         let (Some(error), Some(interface)) = (&self.loose, &bind.options.interface) else { return };
@@ -167,7 +167,7 @@ impl Opener {
         Ok(Handle(fd))
     }
 
-    /// Opens a unix socket, whose file gets its name when all sockets are open.
+    /// Opens a unix socket, whose file gets its name after all sockets are open.
     fn open_unix(&mut self, path: &Path, access: &UnixAccess, backlog: u32) -> io::Result<i32> {
         self.named(path, access, sys::listen::unix(path, backlog, access.mode))
     }

@@ -209,7 +209,7 @@ fn check_delivery(model: &Model, record: &Record) -> Result<(), Vec<String>> {
 /// written, and processes that do not stay get SIGUSR1, which makes them finish.
 ///
 /// # Errors
-/// Alerts. The previous worker goes on.
+/// Alerts. The previous worker continues.
 fn replace(
     record: &Record,
     stays: &dyn Fn(&Child) -> bool,

@@ -162,8 +162,8 @@ fn control_group() -> Option<u64> {
     limits.min()
 }
 
-/// The least limit of a group and those around it. In a container the path may be that of the host,
-/// which is not there: then the root is the group.
+/// The smallest limit of a group and its ancestors. In a container the path may be that of the
+/// host, which is not there: then the root is the group.
 fn least_limit(root: &Path, path: &str, file: &str) -> Option<u64> {
     let group: PathBuf = root.join(path.trim_start_matches('/'));
     let limits =

@@ -1,5 +1,5 @@
 //! Processes that this one replaces (`-sf`, `-st`; management.txt, section 4): they pause while it
-//! takes their ports, and go when it serves. Never waits for their end.
+//! takes their ports, and are told to end when it serves. Never waits for their end.
 
 use crate::cli::{Farewell, Options};
 use std::io;

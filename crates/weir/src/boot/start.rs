@@ -212,7 +212,7 @@ impl Prepared {
         }
         if let Some((channel, _)) = place.master {
             // A worker without its master is out of reach, and the next worker could share its
-            // ports. Where the system lacks this signal, the worker goes on.
+            // ports. Where the system lacks this signal, the worker continues.
             let _ = sys::process::die_with_parent();
             let console = runtime_sockets::to_master(channel);
             self.runtime.sockets.push(console.socket.clone());
@@ -524,7 +524,7 @@ fn employ(
 }
 
 /// Ends the process: the others would wait for a worker that does not start, and clients for one
-/// that does not go on.
+/// that does not continue.
 fn give_up(index: usize, error: &io::Error) -> ! {
     fail(&format!("[haproxy.main()] Thread {} cannot work: {error}", index + 1));
     // Destructors do not run, because other threads still use their objects.
@@ -579,7 +579,7 @@ fn buffers(settings: &Process, budget: Option<Budget>) -> Option<BufferLimit> {
     Some(BufferLimit { buffers: most.min(said), reserve, sheds: true })
 }
 
-/// Watches the workers. A thread that computes for ever ends the process; a thread that is blocked
+/// Watches the workers. A thread that computes forever ends the process; a thread that is blocked
 /// in the kernel is reported.
 fn watch(heartbeats: Vec<Arc<Heartbeat>>, threads: Option<Threads>) -> io::Result<()> {
     Watchdog::new(heartbeats).run(threads, |finding| {

@@ -31,13 +31,13 @@ pub(crate) fn start_all(model: &Model, record: &Record) -> Result<Vec<(u32, Stri
     Ok(started)
 }
 
-/// Names of the programs that go on.
+/// Names of the programs that continue.
 pub(crate) fn staying(model: &Model, record: &Record) -> Vec<String> {
     let all = model.programs.iter().filter(|program| stays(program, record));
     all.map(|program| program.name.to_string()).collect()
 }
 
-/// Whether the instance that runs goes on (`no option start-on-reload`).
+/// Whether the instance that runs continues (`no option start-on-reload`).
 fn stays(program: &Program, record: &Record) -> bool {
     let mut running = record.children.iter().map(|child| &child.process);
     let own = |it: &admin::master::Process| {

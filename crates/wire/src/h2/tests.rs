@@ -165,7 +165,7 @@ fn a_fragment_is_part_of_a_path_only_where_it_may_be() {
     );
 }
 
-/// Unlike in HTTP/1; HAProxy was seen to do the same.
+/// Unlike in HTTP/1; HAProxy does the same, as measured.
 #[test]
 fn paths_may_contain_bytes_beyond_ascii() {
     let fields = |path: &'static [u8]| {

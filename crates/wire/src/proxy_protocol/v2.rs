@@ -187,7 +187,7 @@ impl<'a> Iterator for Values<'a> {
     }
 }
 
-/// Appends a header. Without addresses it is a `LOCAL` one.
+/// Appends a header. Without addresses the command is `LOCAL`.
 ///
 /// A value that would make the header longer than [`MAX_LEN`] is left out.
 pub fn encode(header: &ProxyHeader<'_>, out: &mut Vec<u8>) {

@@ -30,7 +30,7 @@ const MODES: [(&str, &str); 2] = [("default", "off"), ("low-latency", "on")];
 /// Versions with resumed sessions, and the flags of `openssl s_time` for them.
 const RESUMED: [(&str, &str); 2] = [("TLS 1.2", "-tls1_2"), ("TLS 1.3", "-tls1_3")];
 
-/// Clients that resume sessions, one after the other each.
+/// Clients that resume sessions, each one session after the other.
 const CLIENTS: usize = 4;
 
 pub(super) fn run(words: &[String]) -> Outcome {

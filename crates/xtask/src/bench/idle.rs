@@ -99,7 +99,7 @@ fn hold(files: &Files, program: &Path, port: u16, connections: u32) -> Outcome<P
     }
 }
 
-/// A connection that has had one answer and now waits.
+/// A connection that waits after its first answer.
 fn connect(port: u16) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;

@@ -87,7 +87,7 @@ fn measure(files: &Files, subject: &Subject, port: u16, load: &Load) -> Outcome<
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         return Err(failure::check(format!("did not start: {}", load::tail(&text, 300))));
     }
-    // The first checks must have marked both servers UP for good.
+    // The first checks must have marked both servers UP permanently.
     clock::pause(Duration::from_secs(2));
     let start = clock::now();
     let mut reader = LogReader::open(&log)?;

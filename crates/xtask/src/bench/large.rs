@@ -172,7 +172,7 @@ fn under_load(
     Ok(Run { waited, work: work.ms(990), counted: counted?, answers })
 }
 
-/// Asks the same question until it is over.
+/// Repeats a command until the measurement is over.
 fn ask_again(socket: &Path, question: &str, over: &AtomicBool) -> std::io::Result<Answers> {
     let mut answers = Answers::default();
     while !over.load(Relaxed) {

@@ -119,7 +119,7 @@ impl Process {
         Ok(tasks.flatten().map(|task| schedstat(&task.path(), 0)).sum())
     }
 
-    /// How long its first thread has waited so far to be run, ready to go on.
+    /// How long its first thread has waited so far to be run, ready to continue.
     pub(crate) fn kept_waiting(&self) -> Duration {
         let id = self.child.id();
         schedstat(Path::new(&format!("/proc/{id}/task/{id}")), 1)
@@ -146,7 +146,7 @@ impl Process {
 
     /// Ends the process at once, without asking it.
     pub(crate) fn kill(&mut self) {
-        // Fails only when the process has ended already, which is what is wanted.
+        // Fails only for a process that has ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -238,7 +238,7 @@ pub(crate) fn give_way() {
     let _ = Command::new("renice").args(["-n", "19", "-p", &own_thread()]).output();
 }
 
-/// Runs something in this thread that need not wait for others on its processor. `run` must not
+/// Runs a function in this thread without waiting for other tasks on its processor. `run` must not
 /// start programs: they would be as urgent.
 pub(crate) fn urgently<T>(run: impl FnOnce() -> T) -> T {
     let thread = own_thread();

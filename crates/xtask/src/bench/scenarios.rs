@@ -179,7 +179,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "https://127.0.0.1:{p}/"],
         ..PLAIN
     },
-    // `wrk` goes on with the session of its connection: a key exchange, and no signature.
+    // `wrk` continues with the session of its connection: a key exchange, and no signature.
     Scenario {
         name: "tls-handshake",
         bind: TLS,

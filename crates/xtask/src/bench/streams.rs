@@ -56,7 +56,7 @@ fn print(what: &str, subject: &Subject, measured: Outcome<(f64, f64, String)>) {
     }
 }
 
-/// Microseconds of CPU per request, requests per second, and what went wrong.
+/// Microseconds of CPU per request, requests per second, and a note on errors.
 fn measure(files: &Files, subject: &Subject, port: u16, load: &str) -> Outcome<(f64, f64, String)> {
     let configuration = files.write(&format!("{}.cfg", subject.name), configuration(port))?;
     let mut command = process::pinned(0, &subject.binary);

@@ -1,4 +1,4 @@
-//! Which binaries a benchmark compares, and in what order.
+//! The binaries that a benchmark compares, and their order.
 
 use std::path::PathBuf;
 

@@ -10,7 +10,7 @@ pub(super) struct ConsoleDifference {
     pub(super) level: fn(&mut [Vec<String>; 2]),
 }
 
-/// All of them, in the order in which they are applied; `docs/runtime.md` has the same.
+/// All differences, in the order in which they are applied; `docs/runtime.md` has the same.
 pub(super) const RULES: &[ConsoleDifference] = &[
     ConsoleDifference {
         name: "description",

@@ -152,7 +152,8 @@ fn status_code(case: &Comparison<'_>) -> bool {
         && !matches!(code, [b'1'..=b'9', b, c] if b.is_ascii_digit() && c.is_ascii_digit())
 }
 
-/// HAProxy repeats odd versions and takes some for HTTP; Weir sends its own and refuses others.
+/// HAProxy repeats odd versions and takes some for HTTP; Weir sends its own version and refuses
+/// other versions.
 fn version(case: &Comparison<'_>) -> bool {
     let word = match case.is_answer() {
         true => case.words().next(),

@@ -299,7 +299,7 @@ const STATUS_LINES: &[&[u8]] = &[
 
 type Spoil = fn(&mut SentMessage, &mut Rng) -> String;
 
-/// Spoils a request; what was done.
+/// Spoils a request; returns a description of the flaw.
 pub(super) fn request(message: &mut SentMessage, rng: &mut Rng) -> String {
     const WAYS: &[(usize, Spoil)] = &[
         (20, framing),
@@ -316,7 +316,7 @@ pub(super) fn request(message: &mut SentMessage, rng: &mut Rng) -> String {
     weighed(WAYS, message, rng)
 }
 
-/// Spoils an answer; what was done.
+/// Spoils an answer; returns a description of the flaw.
 pub(super) fn answer(message: &mut SentMessage, rng: &mut Rng) -> String {
     const WAYS: &[(usize, Spoil)] = &[
         (20, framing),

@@ -189,7 +189,7 @@ fn describe(exchange: &Exchange, haproxy: &PlayResult, weir: &PlayResult) -> Str
     text
 }
 
-/// Messages side by side, those that are the same in short.
+/// Messages side by side, equal ones in short.
 fn pairs(text: &mut String, verb: &str, haproxy: &[ReceivedMessage], weir: &[ReceivedMessage]) {
     for index in 0..haproxy.len().max(weir.len()) {
         let both = (haproxy.get(index), weir.get(index));

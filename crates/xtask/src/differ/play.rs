@@ -72,7 +72,7 @@ struct OriginConnection {
     end: End,
     /// Bytes of requests that have been answered.
     answered: usize,
-    /// No further request is looked for: it closes, or carries something else.
+    /// No further request is expected: the connection closes, or carries other bytes.
     over: bool,
 }
 
@@ -184,7 +184,7 @@ impl End {
         match self.stream.write(&piece[self.written..]) {
             Ok(count) => self.written += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
-            // The receiver is gone.
+            // The receiver has closed the connection.
             Err(_) => self.pieces.clear(),
         }
         if self.pieces.first().is_some_and(|piece| piece.len() == self.written) {

@@ -86,7 +86,7 @@ impl Flags {
 
     /// Code that no workload reaches is built as ever (`partial-training`), and none depends on
     /// values that were seen (`no-profile-values`): what works on secrets takes the same time for
-    /// all of them. What does not match its counts are the probes of `configure`.
+    /// all of them. The files without matching counts are the probes of `configure`.
     fn of_c(&self, stage: BuildStage) -> String {
         let counts = self.c.display();
         match stage {

@@ -139,7 +139,7 @@ impl<'a> Build<'a> {
         self.directory.join(&self.host).join("release").join("weir")
     }
 
-    /// Adds up what the workloads noted.
+    /// Merges the counts of the workloads.
     fn merge(&self) -> Outcome {
         let Flags { runs, merged, .. } = &self.flags;
         let mut command = Command::new(&self.profdata);

@@ -81,7 +81,7 @@ fn carry(lines: &mut Vec<String>, index: usize, comment: &Comment<'_>, words: &s
     lines.insert(index, format!("{}{indent}{words}", comment.prefix));
 }
 
-/// Whether a comment goes on with the paragraph of the line before it.
+/// Whether a comment continues with the paragraph of the line before it.
 fn continues(text: &str) -> bool {
     let text = text.trim();
     let starts = ["* ", "- ", "#", "|", "```", "["];

@@ -135,9 +135,9 @@ fn nginx(app: &Responder) -> Option<(Nginx, SocketAddr, crate::support::Director
     Some((nginx, free, directory))
 }
 
-/// Differences that are meant: fields of one connection and those that reach an application by
-/// another parameter are not sent twice, `HTTP_PROXY` is never sent, users are parameters of their
-/// own, an absolute target stays, and each request has a length.
+/// Intended differences: fields of one connection and those that reach an application by another
+/// parameter are not sent twice, `HTTP_PROXY` is never sent, users are parameters of their own, an
+/// absolute target stays, and each request has a length.
 fn is_meant(name: &str, request: &str) -> bool {
     let absolute = request.starts_with("GET http:");
     match name {

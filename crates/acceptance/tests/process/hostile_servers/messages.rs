@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// A header list that is no answer: the stream ends, and the connection goes on.
+/// A header list that is no answer: the stream ends, and the connection continues.
 const fn malformed(what: &'static str, says: &'static [Frame]) -> Case {
     case("http2/8.1.2", what, says, Told::Reset(PROTOCOL_ERROR), Got::Failed)
 }
 
-/// The same after a head that was right.
+/// The same, after the head of a valid response.
 const fn cut(what: &'static str, says: &'static [Frame]) -> Case {
     case("http2/8.1.2", what, says, Told::Reset(PROTOCOL_ERROR), Got::Cut)
 }

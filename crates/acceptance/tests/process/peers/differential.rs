@@ -199,7 +199,7 @@ fn tables_agree_with_haproxy_through_restarts_and_reloads_of_both() {
     agree(&weir, &other, 1);
     fill(&other, 2);
     agree(&weir, &other, 2);
-    // Each starts anew and learns all of it.
+    // Each program starts again and learns all entries.
     drop(weir);
     let weir = start("B", &addresses, &group, &ours);
     agree(&weir, &other, 2);

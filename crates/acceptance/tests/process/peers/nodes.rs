@@ -43,7 +43,7 @@ fn node(sections: &str, name: &str, addresses: &[(&str, &str)], origin: &str) ->
     setup
 }
 
-/// An address where nothing listens.
+/// An address without a listener.
 const NOWHERE: &str = "127.0.0.1:1";
 
 fn lists(weir: &Running, table: &str, key: &str, values: &str) {
@@ -106,7 +106,7 @@ fn three_processes_add_up_and_one_that_starts_again_gets_its_share_back() {
     b.web().get("/x");
     [&a, &b, &c].into_iter().for_each(|weir| lists(weir, "counts", "/x", "http_req_cnt=7 "));
     lists(&a, "counts@B", "/x", "http_req_cnt=3 ");
-    // A successor goes on with the share of its predecessor.
+    // A successor continues with the share of its predecessor.
     let (mut old, pid) = (c, |weir: &Running| weir.pid().to_string());
     let replaced = ["-db", "-sf", &pid(&old)].map(str::to_owned);
     let arguments: Vec<&str> = replaced.iter().map(|it| &**it).collect();
@@ -136,7 +136,7 @@ fn connections_of_all_nodes_are_limited_together() {
     let [first, second] = clients;
     first.close();
     lists(&b, "counts", "/slow", "conn_cur=1 ");
-    // The connections of a process that has gone do not count for ever.
+    // The connections of a process that has gone do not count forever.
     drop(a);
     second.close();
     lists(&b, "counts", "/slow", "conn_cur=0 ");
@@ -162,7 +162,7 @@ fn a_haproxy_that_sends_its_table_plainly_is_one_of_the_nodes() {
     lists(&weir, "counts@A", "/x", "http_req_cnt=2 ");
     assert_eq!(weir.web().get("/x").status(), 429, "the sixth one of the group");
     lists(&other, "counts", "/x", "http_req_cnt=2 ");
-    // Neither a restart of one nor of the other counts anything twice.
+    // Restarts of either program count nothing twice.
     drop(weir);
     let weir = start(&text, "B", &addresses, NOWHERE);
     lists(&weir, "counts@A", "/x", "http_req_cnt=2 ");

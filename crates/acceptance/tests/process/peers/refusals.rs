@@ -129,7 +129,7 @@ fn a_peer_that_stalls_loses_its_place() {
     let victim = Victim::new();
     let mut hello = RawPeer::connect(&victim.address, b"HAProxyS 2.1\nA\n");
     let mut session = victim.open();
-    // Neither sends anything for five seconds.
+    // Neither side sends anything for five seconds.
     assert!(hello.0.rest().is_empty());
     session.0.rest();
     victim.log.find("Peers group/B: session ended (no heartbeat).");
@@ -142,7 +142,7 @@ fn a_flood_of_requests_is_answered_in_turn_and_clients_are_served() {
     let mut client = victim.weir.web();
     (0..200).for_each(|key| drop(client.get(&format!("/{key}"))));
     let mut peer = victim.open();
-    // Nothing is read meanwhile: the answers pile up in the kernel, and no further.
+    // The test reads nothing: the answers pile up in the kernel, and no further.
     for _ in 0..2_000 {
         if peer.0.try_send([0; 512]).is_err() {
             break;

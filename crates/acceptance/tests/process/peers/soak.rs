@@ -168,7 +168,7 @@ fn a_group_of_two_haproxies_and_one_weir_loses_no_entry() {
         })
         .collect();
     let (mut all, mut unsure) = (BTreeSet::new(), Vec::new());
-    // Each is replaced by a successor once, and once killed and started anew.
+    // Each is replaced by a successor once, and once killed and started again.
     let steps = [(0, true), (2, true), (1, true), (2, false), (0, false), (1, false)];
     for (at, reload) in steps {
         pass(length / (steps.len() as u32 + 1));

@@ -71,7 +71,7 @@ impl Client {
                 true
             }
             Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
-            // A read with a timeout ends when this process is stopped and goes on.
+            // A read with a timeout ends when this process is stopped and continues.
             Err(error) if error.kind() == ErrorKind::Interrupted => self.more(),
             Err(error) => panic!("nothing came: {error}; before that: {}", self.shown()),
         }
@@ -81,7 +81,7 @@ impl Client {
         String::from_utf8_lossy(&self.input[..self.input.len().min(500)]).into_owned()
     }
 
-    /// Takes exactly so many bytes.
+    /// Reads `count` bytes.
     pub(crate) fn take(&mut self, count: usize) -> Vec<u8> {
         while self.input.len() < count {
             assert!(self.more(), "the stream ended after: {}", self.shown());
@@ -89,7 +89,7 @@ impl Client {
         self.input.drain(..count).collect()
     }
 
-    /// Takes exactly so many bytes; nothing when the stream ends before that.
+    /// Reads `count` bytes; `None` if the stream ends before.
     pub(crate) fn try_take(&mut self, count: usize) -> Option<Vec<u8>> {
         while self.input.len() < count {
             if !self.more() {

@@ -48,7 +48,7 @@ impl Eager {
         Self::at(weir.address("web"))
     }
 
-    /// The same of another listener.
+    /// A client of this listener.
     pub(crate) fn at(address: SocketAddr) -> Self {
         let context = SslContext::builder(SslMethod::tls_client()).expect("a context");
         let sessions = Resumer::new(context, 1);
@@ -69,7 +69,7 @@ impl Eager {
         self.again_at(weir.address("web"));
     }
 
-    /// The same to another listener.
+    /// Another connection, to this listener.
     pub(crate) fn again_at(&mut self, address: SocketAddr) {
         self.channel.absolve();
         (self.channel, self.wire) = Self::begin(address, &self.sessions);
@@ -96,7 +96,7 @@ impl Eager {
         self.say_early(&format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n"))
     }
 
-    /// The same with any request.
+    /// Sends any request as early data.
     pub(crate) fn say_early(&mut self, request: &str) -> bool {
         self.channel.write_early(&mut self.wire, request.as_bytes()).is_ok()
     }

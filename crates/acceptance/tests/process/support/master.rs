@@ -34,7 +34,7 @@ impl Master {
         self.raw(line).trim_end().to_owned()
     }
 
-    /// The same, to the byte.
+    /// The answer, to the byte.
     pub(crate) fn raw(&self, line: &str) -> String {
         let path = self.path("master");
         // A master that executes itself again drops connections from which it has not read.
@@ -56,7 +56,7 @@ impl Master {
         pid.and_then(|pid| pid.parse().ok()).unwrap_or_else(|| panic!("no worker: {info}"))
     }
 
-    /// The same when no other is left.
+    /// The worker, when no other worker is left.
     pub(crate) fn settled(&self) -> u32 {
         eventually("old workers are gone", || {
             let shown = self.cli("show proc");

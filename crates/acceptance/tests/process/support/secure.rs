@@ -31,7 +31,7 @@ impl Identity {
         Self::with_key(name, key, by)
     }
 
-    /// The same with a key of another kind.
+    /// An identity with a key of another kind.
     pub(crate) fn with_key(name: &str, key: PKey<Private>, by: Option<&Self>) -> Self {
         let certificate = sign(name, &key, by).expect("a certificate");
         Self { certificate, key }
@@ -135,7 +135,7 @@ impl Secure {
         Self::try_connect(address, name, |_| {}).expect("a handshake that goes well")
     }
 
-    /// The same with more to say; an error is one of the handshake.
+    /// A client with further settings; returns the error of a failed handshake.
     pub(crate) fn try_connect(
         address: SocketAddr,
         name: &str,
@@ -145,7 +145,7 @@ impl Secure {
         Self::try_over(stream, name, prepare)
     }
 
-    /// The same over a connection.
+    /// A client over this connection.
     pub(crate) fn try_over(
         stream: TcpStream,
         name: &str,

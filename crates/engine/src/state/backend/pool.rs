@@ -31,8 +31,8 @@ use stdx::{AppendList, prefetch};
 /// A server connection as pools hold it.
 pub type Boxed = Box<ServerConn>;
 
-/// The descriptor of a connection: at least so many were in use when it was opened, because the
-/// system gives the lowest free number.
+/// The descriptor of a connection: at least this number of descriptors were in use when it was
+/// opened, because the system assigns the lowest free number.
 fn number(connection: &ServerConn) -> i32 {
     connection.socket().socket().map_or(0, |socket| socket.handle().0)
 }
@@ -129,7 +129,7 @@ impl IdlePool {
         }
     }
 
-    /// Sets the task that purges connections and drops those that servers close.
+    /// Sets the task that purges connections and drops those closed by servers.
     pub fn set_keeper(&self, keeper: TaskId) {
         self.keeper.set(keeper);
     }

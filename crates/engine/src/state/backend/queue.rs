@@ -73,7 +73,7 @@ pub struct Queue {
 /// Whether a waiter may try to take a connection slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueTurn {
-    /// Not now: other waiters come first.
+    /// Not now: other waiters have precedence.
     No,
     /// The waiter is the first in the queue, and a slot may have come free before it joined.
     First,

@@ -282,8 +282,8 @@ impl ServerConn {
     }
 
     /// As [`ServerConn::is_spoilt`], for a connection that is about to be used. A server that
-    /// closes after each response without announcing it does so right after the first: so after one
-    /// request the system is asked, which knows of the close before the poller reports it. A
+    /// closes after each response without announcing it does so right after the first: after one
+    /// request Weir asks the system, which knows of the close before the poller reports it. A
     /// connection that was used again is not of that kind.
     pub(crate) fn is_stale(&self) -> bool {
         self.is_spoilt() || (self.requests == 1 && !self.socket.is_quiet())

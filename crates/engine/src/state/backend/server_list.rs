@@ -1,6 +1,6 @@
 //! The servers of a backend, some of which may come and go while the program runs.
 //!
-//! A server keeps its slot for good. Look-ups do not find a deleted server; its memory stays,
+//! A server keeps its slot permanently. Look-ups do not find a deleted server; its memory stays,
 //! because a transaction may still hold it, and is reused for a server that is added later with the
 //! same settings.
 

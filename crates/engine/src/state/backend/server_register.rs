@@ -24,7 +24,7 @@ pub enum Refusal {
 /// reused.
 #[derive(Debug, Default)]
 pub struct Register {
-    /// Slots by name. Of several servers with one name the first is listed.
+    /// Slots by name. Of several servers with one name, the first is listed.
     names: HashMap<Arc<str>, usize>,
     numbers: BTreeMap<u32, usize>,
     /// No lower number is free.

@@ -37,7 +37,7 @@ impl TlsSwitch {
     }
 
     /// State as `show servers state` prints it: 1 for on, 0 for off, -1 for off from the start or
-    /// for ever.
+    /// forever.
     pub fn number(&self) -> i8 {
         self.0.load(Relaxed)
     }

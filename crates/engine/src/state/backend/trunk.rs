@@ -113,7 +113,7 @@ impl Standing {
     /// A connection that this client may use: the idle one that was used last, else any.
     fn find(&self, asker: Asker) -> Option<Rc<Trunk>> {
         let mut resting = self.resting.borrow_mut();
-        // Most of them suit any client, so few are looked at; those that do not stay in place.
+        // Most of them suit any client, so few are tried; unsuitable ones stay in place.
         let found = resting.iter().rposition(|it| it.upgrade().is_some_and(|it| it.serves(asker)));
         if let Some(trunk) = found.and_then(|at| resting.remove(at).upgrade()) {
             trunk.is_listed.set(false);
@@ -241,7 +241,7 @@ impl Trunk {
         self.server.settings.max_reuse.is_some_and(|limit| self.requests.get() > limit)
     }
 
-    /// Whether a request of this client may go on it now.
+    /// Whether a request of this client may continue it now.
     fn serves(&self, asker: Asker) -> bool {
         let (streams, usable) = self.session.inspect(|mux| (mux.streams(), mux.can_open()));
         let own = self.owner.get() == asker.client;
@@ -272,8 +272,8 @@ impl Trunk {
         !over && worker.idle.spares(number)
     }
 
-    /// Counts the connection, which has no streams, as idle until it has one; `false` if its server
-    /// has enough idle connections already.
+    /// Counts the connection, which has no streams, as idle until its next stream; `false` if its
+    /// server has enough idle connections already.
     pub fn lie_down(&self) -> bool {
         if self.idle.get() != IdleState::Busy {
             return true;

@@ -105,7 +105,7 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Whether it went wrong, in a way that is not only the client's doing.
+    /// Whether the request was malformed, or the end was not a normal one.
     pub fn has_failed(&self) -> bool {
         let ended = !matches!(self.cause, Cause::Normal | Cause::Local);
         self.status >= 500 || self.bad_request || ended

@@ -14,7 +14,7 @@ pub enum EnabledLimit {
     /// No rule has enabled it.
     #[default]
     Off,
-    /// Of the stream alone.
+    /// A limit of the stream alone.
     Stream(PaceLimit, Pacer),
     /// Shared with the other streams of a key.
     Shared(PaceLimit, Box<SharedLimit>),

@@ -52,8 +52,8 @@ pub struct StaleObject {
     pub request: Head,
 }
 
-/// A request of the process itself for an object that is served stale meanwhile (RFC 5861
-/// section 3). It goes on where the rules of the client's request end.
+/// A request of the process itself for an object that is served stale meanwhile (RFC 5861 section
+/// 3). It continues after the last rule of the client's request.
 #[derive(Debug)]
 pub struct BackgroundValidation {
     /// The head of the request.

@@ -32,7 +32,7 @@ use transport::streams::Stream;
 /// that are answered without a server do not wait in between.
 const SHARE: u32 = 16;
 
-/// A client's connection and what belongs to it between requests.
+/// A client's connection, and its state between requests.
 pub struct Client {
     /// The thread that serves the client.
     pub worker: Rc<Worker>,
@@ -105,7 +105,7 @@ impl Client {
         Self::over(worker, proxy, bind, Link::Socket(socket.into()), peer)
     }
 
-    /// A client whose QUIC connection begins.
+    /// A client at the start of its QUIC connection.
     pub fn of_quic(
         worker: &Rc<Worker>,
         proxy: &FrontendRef,
@@ -204,7 +204,7 @@ impl Client {
         client
     }
 
-    /// The client side of a request of the process itself that goes on in place of one of this
+    /// The client side of a request of the process itself that continues in place of one of this
     /// client: rules see the same frontend, addresses and session variables.
     pub fn of_validation(of: &Self, variables: &VarStore, stream: Stream) -> Self {
         let mux = Machine::Stream(stream.half());

@@ -9,11 +9,11 @@
 //!    from a future and a function that applies the future's output; an asker that has to look at
 //!    the message again and again, such as a script, implements the trait itself.
 //! 2. The place that begins to ask, by [`AwaitedAnswer::begin`]:
-//!    * an action: `Action::Ask` (crate `rules`) with the number of an [`OutsideAsker`] that was
-//!      added to each worker ([`Worker::add_asker`](crate::state::worker::Worker::add_asker)). The
-//!      rules go on behind the action when the answer is there, so it has its effect once.
-//!    * a method of `Context` or `Facts` that the transaction's view implements. `do-resolve` and
-//!      passwords do so. A condition that is not decided makes the rules go on *at* its rule, so
+//! * an action: `Action::Ask` (crate `rules`) with the number of an [`OutsideAsker`] that was added
+//!      to each worker ([`Worker::add_asker`](crate::state::worker::Worker::add_asker)). The rules
+//!      continue behind the action when the answer is there, so it has its effect once.
+//! * a method of `Context` or `Facts` that the transaction's view implements. `do-resolve` and
+//!      passwords do so. A condition that is not decided makes the rules continue *at* its rule, so
 //!      the answer has to be where the condition finds it
 //!      ([`Credentials`](crate::state::session::credentials::Credentials) is the example).
 //!    * a stage or a filter of a transaction, which then says that it waits for an answer.
@@ -26,7 +26,7 @@
 //! # Invariants of the wait
 //!
 //! * *Time-out*: the asker's own. It ends the wait by an answer; nothing else does, apart from the
-//!   client, and a pending answer that is never ready holds its transaction for ever. Its futures
+//!   client, and a pending answer that is never ready holds its transaction forever. Its futures
 //!   may use `scheduler().wait(deadline)`: they are polled by the transaction's task at each of its
 //!   wake-ups. `tcp-request inspect-delay` limits the wait for bytes only.
 //! * *The end of the client*: a reset stream ends the wait, and so does a closed connection with
@@ -109,7 +109,7 @@ impl RuleScope<'_> {
 /// The continuation of the rules after an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OutsideAnswer {
-    /// The rules go on: behind the action that has asked, or at the condition.
+    /// The rules continue: behind the action that has asked, or at the condition.
     Continue,
     /// The rule set is over, as after `allow`.
     Allow,

@@ -50,6 +50,6 @@ pub struct QuicConnectionView {
 
 /// The connections of a listener on one thread.
 pub trait QuicListing {
-    /// Appends all of them.
+    /// Appends the connections.
     fn list(&self, out: &mut Vec<QuicConnectionView>);
 }

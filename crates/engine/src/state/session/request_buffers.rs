@@ -60,7 +60,7 @@ impl Workspace {
 pub struct Notes {
     /// Times, bytes and states for the log.
     pub journal: Journal,
-    /// Method and URI, for the recorder; begun anew by each transaction.
+    /// Method and URI, for the recorder; begun again by each transaction.
     pub line: Text,
     /// The head of the request, as [`crate::transaction::retry::stash_head`] has stored it, or the
     /// head of an earlier request.
@@ -155,7 +155,7 @@ impl Notes {
         ptr::from_ref(self).addr()
     }
 
-    /// Forgets everything and keeps the memory. The journal is begun anew by the next transaction.
+    /// Forgets everything and keeps the memory. The journal is begun again by the next transaction.
     pub(crate) fn clear(&mut self) {
         // Rules on connections look at notes before there is a transaction.
         self.journal.bad_request = false;

@@ -91,7 +91,7 @@ const STEP: u32 = 64;
 pub struct Part {
     /// In no order.
     pub streams: Vec<Listing>,
-    /// The place to go on from, if there may be more.
+    /// The place to continue from, if there may be more.
     pub next: Option<u32>,
 }
 

@@ -162,7 +162,7 @@ impl Progress {
 /// A wait of the rules of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Pause {
-    /// Where the rules go on.
+    /// Where the rules continue.
     pub at: Progress,
     /// The event that they wait for.
     pub need: Need,

@@ -35,7 +35,7 @@ pub(super) enum PayloadState {
     /// The payload was sent on a connection that has ended since; another connection may bring the
     /// answer.
     Orphaned,
-    /// There is an answer.
+    /// The payload has an answer.
     Answered(SpoeAnswer, u64),
 }
 
@@ -141,7 +141,7 @@ impl Payloads {
         self.all.iter().filter(orphaned).map(|(id, _)| *id).collect()
     }
 
-    /// Stores an answer, the first one alone; returns the task that waits for it.
+    /// Stores an answer, only the first one; returns the task that waits for it.
     pub(super) fn finish(&mut self, id: FrameId, answer: SpoeAnswer, now: u64) -> Option<TaskId> {
         let payload = self.all.get_mut(&id)?;
         match payload.state {

@@ -74,7 +74,7 @@ where
     if let Some(index) = index() {
         context.set_ex_data(index, Arc::new(look) as Choose);
     }
-    // SAFETY: the context is valid and exclusively borrowed; the function lives for ever. It is not
+    // SAFETY: the context is valid and exclusively borrowed; the function lives forever. It is not
     // the function that OpenSSL has for this: AWS-LC passes no ciphers to that one.
     unsafe { openssl_sys::SSL_CTX_set_select_certificate_cb(context.as_ptr(), Some(called)) };
 }

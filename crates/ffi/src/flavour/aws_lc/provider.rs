@@ -13,7 +13,7 @@ pub fn set_provider_path(_: &str) -> bool {
     false
 }
 
-/// Sets what implementations must be like. `false`: there is no choice.
+/// Sets the properties of implementations to select. `false`: there is no choice.
 pub fn set_default_properties(_: &str) -> bool {
     false
 }

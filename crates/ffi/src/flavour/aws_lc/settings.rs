@@ -97,7 +97,7 @@ pub fn set_usual_suite(context: &mut SslContextBuilder) -> Result<(), ErrorStack
 }
 
 /// The first suite of TLS 1.3 in our list that the client offers too, without a list the fastest.
-/// The library goes by the client's order alone.
+/// The library selects by the client's order alone.
 fn best_suite(offered: &[u8], ours: Option<&str>) -> Option<&'static CStr> {
     let is_offered = |number: &[u8; 2]| offered.chunks_exact(2).any(|it| it == number);
     let mut common = SUITES.into_iter().filter(|(_, number)| is_offered(number));

@@ -56,7 +56,7 @@ fn index() -> Option<Index<SslContext, Vec<u8>>> {
 pub fn advertise_protocols(context: &mut SslContextBuilder, wire: &[u8]) {
     if let Some(index) = index() {
         context.set_ex_data(index, wire.to_vec());
-        // SAFETY: the context is valid and exclusively borrowed; the function lives for ever.
+        // SAFETY: the context is valid and exclusively borrowed; the function lives forever.
         unsafe {
             SSL_CTX_set_next_protos_advertised_cb(context.as_ptr(), advertise, std::ptr::null_mut())
         };

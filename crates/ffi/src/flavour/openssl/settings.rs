@@ -28,7 +28,7 @@ pub fn usual_options() -> SslOptions {
 const CLEAR_MODE: c_int = 78;
 
 /// Makes a read that found only messages of the session end as if it had to wait, though more may
-/// be readable. The library would go on for as long as its peer does.
+/// be readable. The library would continue for as long as its peer does.
 pub fn admit_asides(context: &mut SslContextBuilder) {
     // SAFETY: the context is valid and exclusively borrowed; the argument is a number.
     unsafe {
@@ -126,9 +126,9 @@ pub fn add_chain_cert(ssl: &mut SslRef, link: &X509) -> Result<(), ErrorStack> {
     ssl.add_chain_cert(link.clone())
 }
 
-/// Makes sessions that go on with this context show what `A` has. Each context of a server needs
-/// this, the one that sessions begin with too: the library makes room for extensions of others
-/// when a session begins, and does not when it changes its context.
+/// Makes sessions that continue with this context show what `A` has. Each context of a server needs
+/// this, the one that sessions begin with too: the library makes room for extensions of others when
+/// a session begins, and does not when it changes its context.
 ///
 /// # Errors
 /// No memory.

@@ -28,7 +28,7 @@ const SHA256: &CStr = c"SHA256";
 /// Seals tickets of the context's sessions with keys of `T`; the context is the one that sessions
 /// begin with.
 pub fn seal_tickets<T: Tickets>(context: &mut SslContextBuilder) {
-    // SAFETY: the context is valid and exclusively borrowed; the function lives for ever.
+    // SAFETY: the context is valid and exclusively borrowed; the function lives forever.
     unsafe { SSL_CTX_set_tlsext_ticket_key_evp_cb(context.as_ptr(), called::<T>) };
 }
 

@@ -150,7 +150,7 @@ fn broken_chunks_are_seen_ahead() {
         let checked = conn.check_body(body.as_bytes());
         assert_eq!(checked.is_ok(), right, "{body:?}");
         assert_eq!(conn.payload_received(), 0);
-        // The same byte by byte.
+        // The same body, byte by byte.
         let ((mut conn, _), mut ahead) = (receive(head).unwrap(), CheckedBody::default());
         let mut look = |end: usize| conn.check_more(&body.as_bytes()[..end], &mut ahead);
         assert_eq!((0..=body.len()).all(|end| look(end).is_ok()), right, "{body:?}");

@@ -26,7 +26,7 @@ pub enum Switched {
     Busy(SocketAddr),
 }
 
-/// Pauses a frontend: releases its ports. Connections go on.
+/// Pauses a frontend: releases its ports. Connections continue.
 pub fn pause(worker: &Worker, front: &Frontend) -> Switched {
     if front.disabled.swap(true, Relaxed) {
         return Switched::Already;

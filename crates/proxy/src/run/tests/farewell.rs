@@ -1,4 +1,4 @@
-//! Clients that go on sending after the proxy has closed its side.
+//! Clients that continue sending after the proxy has closed its side.
 
 use settings::Mode;
 use std::io::{ErrorKind, Write};

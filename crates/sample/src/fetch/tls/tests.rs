@@ -2,7 +2,7 @@
 
 use crate::testing::World;
 
-/// Expressions and what the world of tests is asked, or answers.
+/// Expressions, and the values that the test's facts return for them.
 #[rustfmt::skip]
 pub(crate) const CASES: &[(&str, &str)] = &[
     ("ssl_fc_cipherlist_hex", "436C69656E74204F6666657228436970686572732866616C73652929"), ("ssl_fc_cipherlist_xxh", "-5308478332962984255"),

@@ -3,7 +3,7 @@
 //! Shared with the test that measures a running program
 //! (`crates/acceptance/tests/process/balancing.rs`).
 
-/// `balance` lines, and what they are called in the table.
+/// `balance` lines, with their names in the table.
 pub(crate) const ALGORITHMS: [(&str, &str); 12] = [
     ("uri", "uri"),
     ("uri-len", "uri len 8"),

@@ -2,7 +2,7 @@
 
 use super::words::Criterion;
 
-/// The identity of a place among those of its kind.
+/// The identity of a place among places of its kind.
 pub type Key = [u64; 2];
 
 /// The place of an event, as far as it is known.
