@@ -1,4 +1,4 @@
-//! A small proxy to look at, on a real thread.
+//! A small proxy for tests of its views, on a real thread.
 
 use crate::settings::{CliSocket, Level, Settings};
 use balance::{CheckResult, CheckStatus, ServerSettings};

@@ -303,7 +303,7 @@ impl Server {
         self.seen.triggered.load(Relaxed)
     }
 
-    /// Starts that count from zero.
+    /// Sets the count of [`Server::alarms`] to zero.
     pub(crate) fn clear_alarms(&self) {
         self.seen.triggered.store(0, Relaxed);
     }

@@ -2,9 +2,10 @@
 //! always queued, and the throughput that the heavy tasks lose (row B4).
 //!
 //! Two measures. In slices: the number of heavy slices that end between a request and its answer,
-//! which depends on the scheduler only. In microseconds, beside a plain loop in the same run: the
-//! same client asks a loop that burns slices and answers between two of them. The loop's latency
-//! beyond one slice is the machine's. Client and server are bound to processors of their own.
+//! which depends on the scheduler only. The results are in microseconds, next to those of a plain
+//! loop in the same run: the same client asks a loop that burns slices and answers between two of
+//! them. The loop's latency beyond one slice is the machine's. Client and server are bound to
+//! processors of their own.
 
 use bench::{now, quantile, table};
 use reactor::{Handle, Settings, Socket, Thread};

@@ -83,7 +83,7 @@ impl Fetches {
         self.list.lock().fetches.len()
     }
 
-    /// Whether there is none.
+    /// Whether no fetch is under way.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -30,7 +30,7 @@ impl CacheKey {
         self.set_parts(scheme, request.authority(), path, key)
     }
 
-    /// The key of an absolute URL; false if it is none, or too long.
+    /// The key of an absolute URL; false if the text is not one, or too long.
     pub fn set_url(&mut self, url: &[u8], key: SipKey) -> bool {
         match Target::parse(Method::Get, url) {
             Target::Absolute { scheme, authority, path_and_query } => {

@@ -171,7 +171,7 @@ impl Shard {
         Some(id)
     }
 
-    /// Forgets a response that is not stored any more; whether it was outdated meanwhile.
+    /// Ends the storing of a response; returns whether the response was outdated meanwhile.
     pub(crate) fn end(&mut self, id: u64) -> bool {
         let Some(at) = self.filling.iter().position(|filling| filling.id == id) else {
             return true;

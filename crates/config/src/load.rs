@@ -86,7 +86,8 @@ pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
 }
 
 /// The lines that count, after comments, conditions and variables: sections at the margin, the rest
-/// behind a tab, words quoted where they must be. Read again, it is the same configuration.
+/// behind a tab, words quoted where they must be. The listing, read again, gives the same
+/// configuration.
 ///
 /// With a key, it can be shown to others: secrets are left out with the rest of their line, and of
 /// the words that remain, those that are neither keywords nor numbers become six hexadecimal

@@ -121,7 +121,7 @@ fn expand(path: &Path, files: &dyn Files) -> io::Result<Vec<PathBuf>> {
     entries.retain(|entry| {
         let hidden = entry.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
         let named = !hidden && entry.extension().is_some_and(|e| e == "cfg");
-        // A directory below is none of its files, whatever its name.
+        // A directory below is not a file, whatever its name.
         named && !matches!(files.list(entry), Ok(Some(_)))
     });
     entries.sort();

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 /// Columns that a line has at least.
 const LEAST: usize = 20;
 
-/// Why a text is none.
+/// The reason why a text is not a state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// The file does not begin with the number of a known format.

@@ -127,7 +127,7 @@ impl Channel {
         flavour::was_early_taken(self.ssl())
     }
 
-    /// Encrypts before the handshake is over: for a client, or as one.
+    /// Encrypts before the handshake is over: a server's response, or a client's early data.
     ///
     /// # Errors
     /// As [`Channel::read`].

@@ -1,8 +1,8 @@
 //! Which process changes a table of the group, and the names that tables have in messages.
 //!
 //! A table of `aggregate` is shared as one table per process: `t@A` is the one that the process `A`
-//! counts in, whoever sends it. A process that does not know of nodes sends its table as `t`; that
-//! is its copy too.
+//! counts in, whoever sends it. A process without nodes sends its table as `t`, which counts as its
+//! copy.
 
 use crate::settings::SharedTable;
 use std::sync::Arc;

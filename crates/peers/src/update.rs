@@ -23,7 +23,7 @@ pub struct Update<'a> {
 /// The part in front of the values of an update that is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heading<'a> {
-    /// The number of the update; nothing if it is that of the one before and one.
+    /// The number of the update; `None` if it is the number of the last update plus one.
     pub number: Option<u32>,
     /// Milliseconds that the entry has left; nothing for a whole span.
     pub expires_in: Option<u64>,

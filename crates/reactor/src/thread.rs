@@ -74,7 +74,7 @@ pub struct Thread {
     scheduler: Scheduler,
     /// The number of timers that may fire in one turn.
     expirations: usize,
-    /// Number left of these in this turn.
+    /// Timers that may still fire in this turn.
     expirations_left: Cell<usize>,
     ios: RefCell<Slab<SocketState>>,
     events: RefCell<Vec<Event>>,

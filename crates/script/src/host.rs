@@ -146,7 +146,7 @@ pub trait Host {
         Err(ScriptError::refused("there is no filter here"))
     }
 
-    /// Whether the message ends behind what a filter has made of it.
+    /// Sets whether the message ends after the filter's output.
     ///
     /// # Errors
     /// A filter cannot change the end here.

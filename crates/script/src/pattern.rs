@@ -12,7 +12,7 @@ const ESCAPE: u8 = b'%';
 /// A pattern that cannot be used, or cannot be matched within its steps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PatternError {
-    /// In the words of the interpreter.
+    /// The pattern is malformed; the text is that of the reference interpreter.
     Malformed(String),
     /// The steps were not enough.
     OutOfSteps,

@@ -85,7 +85,8 @@ impl Area {
         unsafe { self.memory.add(block as usize * self.block) }
     }
 
-    /// Takes up to `wanted` blocks, linked to each other; the first, the last, and their number.
+    /// Takes up to `wanted` blocks, linked to each other; returns the first, the last, and their
+    /// number.
     fn take(&self, wanted: u32) -> Option<(u32, u32, u32)> {
         let mut free = self.free.lock();
         let untouched = self.count() - free.untouched;

@@ -28,7 +28,7 @@ impl Aggregate {
     pub const TABLE: [(&str, Aggregate); 3] =
         [("sum", Aggregate::Sum), ("max", Aggregate::Max), ("last", Aggregate::Last)];
 
-    /// The kind of this name.
+    /// The kind with this name.
     pub fn named(name: &str) -> Option<Aggregate> {
         Aggregate::TABLE.into_iter().find(|(own, _)| *own == name).map(|(_, kind)| kind)
     }

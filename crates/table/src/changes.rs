@@ -97,8 +97,8 @@ impl Table {
         self.layout.log.arm();
     }
 
-    /// Begins to log changes for one more reader, which reads those from now on; a table of up to
-    /// 63 readers. Entries that exist already are found by [`Table::walk`].
+    /// Registers a reader of changes from now on; `None` if the table has 63 readers. Entries that
+    /// exist already are found by [`Table::walk`].
     pub fn subscribe(&self) -> Option<ChangeReader> {
         // Before the reader is in place, so that no later change is taken for one that was read.
         let read = (0..self.parts.len()).map(|shard| self.layout.log.last(shard)).collect();

@@ -61,7 +61,7 @@ impl Entry {
         }
     }
 
-    /// Takes learned values over; whether a count, tag or text of this process stays that differs.
+    /// Merges learned values; returns whether this process keeps a different count, tag or text.
     /// Values that the table does not store are skipped, and `conn_cur` if it counts connections of
     /// this process.
     pub(crate) fn import<'v>(
@@ -104,7 +104,7 @@ fn exported(held: &Data, cell: Cell, now: u64) -> Value {
     }
 }
 
-/// Takes one value over; whether a value of this process, which is no rate, stays and differs.
+/// Merges a learned value; returns whether this process keeps a different value, rates aside.
 fn import(held: &mut Data, layout: &Layout, learned: &LearnedValue, now: u64, keep: Keep) -> bool {
     let LearnedValue { data, index, value } = learned;
     if let Value::Text(text) = value {
@@ -152,7 +152,7 @@ fn import(held: &mut Data, layout: &Layout, learned: &LearnedValue, now: u64, ke
     }
 }
 
-/// Takes the name of a server over; whether that of this process stays and differs.
+/// Merges the name of a server; returns whether this process keeps a different name.
 fn import_text(own: &mut Option<Arc<str>>, text: &Option<Arc<str>>, keep: Keep) -> bool {
     let stays = match keep {
         Keep::Nothing | Keep::Counts => false,

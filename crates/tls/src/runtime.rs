@@ -50,14 +50,14 @@ pub struct Bases {
 pub enum Status {
     /// The transaction has no content.
     Empty,
-    /// No line has to do with it.
+    /// No line uses the file.
     Unused,
-    /// Some line does.
+    /// A line uses the file.
     Used,
 }
 
 impl Status {
-    /// The word for it.
+    /// The word for the state in listings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Empty => "Empty",

@@ -212,7 +212,8 @@ impl Machine {
         }
     }
 
-    /// Counts payload that was forwarded without being read; whether the message ended with it.
+    /// Counts payload that was forwarded without being read; returns whether the message ended with
+    /// it.
     #[inline]
     pub(crate) fn skip_payload(&mut self, bytes: u64) -> bool {
         match self {

@@ -30,7 +30,7 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Runs the program with the arguments of this process; its exit status.
+/// Runs the program with the arguments of this process; returns its exit status.
 pub fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     match cli::parse(&words) {

@@ -14,7 +14,7 @@ pub(crate) fn pause(length: Duration) {
     std::thread::sleep(length);
 }
 
-/// Asks `ready` every `step` until it says yes or `limit` has passed; the last answer.
+/// Calls `ready` every `step` until it returns true or `limit` has passed; returns the last result.
 pub(crate) fn wait_until(limit: Duration, step: Duration, mut ready: impl FnMut() -> bool) -> bool {
     let start = now();
     loop {

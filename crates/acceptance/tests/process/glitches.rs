@@ -1,4 +1,5 @@
-//! Breaches of HTTP/2 by clients and servers are counted and limited; cancelled requests are none.
+//! Breaches of HTTP/2 by clients and servers are counted and limited; cancelled requests do not
+//! count.
 
 use crate::http2::{OK, PREFACE, SETTINGS, answer, block, connection_field, frame, get, told};
 use crate::support::{Client, LogReceiver, Origin, Setup, eventually, run};
@@ -89,7 +90,7 @@ fn a_threshold_ends_connections_of_servers() {
     assert_eq!(origin.connections(), 2, "the second request has ended the first connection");
 }
 
-/// Sends refused requests until the connection ends; how many were refused.
+/// Sends refused requests until the connection ends; returns how many were refused.
 fn refused(client: &mut Client) -> (usize, u8) {
     told(client);
     let many = (0..100).flat_map(|number| malformed(2 * number + 1));

@@ -20,7 +20,7 @@ fn until(client: &mut Client, kind: u8) -> Vec<u8> {
     frames.find(|(found, ..)| *found == kind).expect("frames without end").3
 }
 
-/// Waits until the client is asked to open no more streams; the PING that came with that.
+/// Waits until the client is asked to open no more streams; returns the PING that came with that.
 fn announced(client: &mut Client) -> Vec<u8> {
     assert_eq!(until(client, GOAWAY), [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
     until(client, PING)

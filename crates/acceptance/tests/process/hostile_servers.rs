@@ -155,7 +155,7 @@ impl Server {
         let _ = self.0.try_send(bytes);
     }
 
-    /// Waits for a request; its header block.
+    /// Waits for a request; returns its header block.
     fn request(&mut self) -> Vec<u8> {
         loop {
             if let (HEADERS, _, _, block) = self.frame() {

@@ -281,7 +281,8 @@ fn upgrades_go_only_to_servers_that_take_them() {
     assert_eq!(origin.connections(), 1, "its answer will not change");
 }
 
-/// One connection for each of two requests at the same time; afterwards one too many.
+/// Two requests at the same time take a connection each; afterwards the pool has room for one of
+/// them.
 #[test]
 fn unused_connections_are_kept_up_to_the_limit() {
     let (closed, both) = (Arc::new(AtomicUsize::new(0)), Barrier::new(2));
@@ -614,7 +615,7 @@ fn a_tarpit_leaves_the_thread_asleep() {
     let before = first(&weir, "tasksw");
     let mut client = weir.web();
     told(&mut client);
-    // A complete request: reading it would always say so.
+    // The request is complete, so that a read of its stream would return at once each time.
     client.send(get(1));
     const FAULT: u8 = 0x8e;
     assert_eq!(block(&mut client, 1)[0], FAULT);

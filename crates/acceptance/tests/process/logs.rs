@@ -641,7 +641,7 @@ fn servers_at_paths_and_servers_that_refuse_are_logged() {
     }
 }
 
-/// The line of the default format is one of a session that begins.
+/// The default format logs the begin of a session.
 #[test]
 fn connections_that_fail_before_a_session_have_no_line_of_the_default_format() {
     let log = LogReceiver::new();

@@ -61,7 +61,8 @@ fn assert_serves(program: &Running) {
     });
 }
 
-/// Connections that have sent this, as far as it is taken; fewer when the system's queue is full.
+/// Connections that have sent as much of `bytes` as the system takes; fewer than `count` if its
+/// queue is full.
 fn flood(program: &Running, count: usize, bytes: &[u8]) -> Vec<TcpStream> {
     let connect = |_| {
         let stream =

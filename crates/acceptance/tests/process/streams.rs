@@ -124,7 +124,7 @@ fn a_long_answer_takes_nothing_of_the_time_after_it() {
     assert!(succeeds(&mut client, 3, b"/"), "the connection goes on");
 }
 
-/// Unlike over HTTP/1, with and without the option, as with HAProxy.
+/// As with HAProxy, HTTP/2 needs no option for this, unlike HTTP/1.
 #[test]
 fn a_path_beyond_ascii_goes_through() {
     let origin = Origin::saying("ok");

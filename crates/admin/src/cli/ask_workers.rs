@@ -30,8 +30,8 @@ impl<T> Drop for Debt<T> {
     }
 }
 
-/// The answers of all workers, in the order of their threads. A worker that does not answer in time
-/// has an empty one.
+/// The answers of all workers, in the order of their threads. The answer of a worker that does not
+/// answer in time is empty.
 pub(super) async fn all<T: Default + Send + 'static>(
     worker: &Rc<Worker>,
     ask: impl Fn(&Worker) -> T + Clone + Send + 'static,

@@ -144,7 +144,7 @@ fn check_state(server: &Server) -> u8 {
 }
 
 /// Address and port of a server, `-` and 0 for a path. For a port relative to the client's, the
-/// offset; 0 if it is less than nothing, which is no port for a reader.
+/// offset; 0 if the offset is negative, because readers expect a port.
 fn place(server: &Server, address: &Address, anon: Anon) -> (String, u16) {
     let offset = server.settings.link.follows.port;
     let offset = offset.map(|offset| u16::try_from(offset).unwrap_or(0));

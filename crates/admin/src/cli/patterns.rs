@@ -63,7 +63,7 @@ enum About<'a> {
     Key(&'a str),
     /// A row by its number.
     Row(u64),
-    /// No number: no row has it.
+    /// The text is no number, so that no row has it.
     Nothing,
     /// Other text follows the number.
     Malformed,

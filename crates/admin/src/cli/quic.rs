@@ -19,7 +19,7 @@ enum QuicFilter {
     Open,
     All,
     Closing,
-    /// Connections to servers: there are none.
+    /// Connections to servers, which Weir does not make.
     Servers,
     One(u64),
 }

@@ -180,7 +180,8 @@ pub(super) fn maxconn(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// The number in front, however long, and what follows. `None`: there is none.
+/// The number in front, however long, and what follows. `None`: the text does not begin with a
+/// number.
 fn leading_number(text: &str) -> Option<(i64, &str)> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());

@@ -55,7 +55,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
 
 /// Why `set var` changes nothing.
 enum AssignError {
-    /// The name is no variable's.
+    /// The name is not one of a variable.
     Name(SetVarError),
     /// The variable with this name does not belong to the process.
     Scope(String),

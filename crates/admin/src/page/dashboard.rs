@@ -47,8 +47,8 @@ const PARTS: [(&str, DashboardPart); 6] = [
     ("ui/top", DashboardPart::Top),
 ];
 
-/// The part that an address names, and the rest of the address; `None`: the address is none of the
-/// dashboard's.
+/// The part that an address names, and the rest of the address; `None`: the address is not one of
+/// the dashboard's.
 fn part<'u>(uri: &'u str, page: &str) -> Option<(DashboardPart, &'u str)> {
     let rest = uri.strip_prefix(page.trim_end_matches('/'))?.strip_prefix('/')?;
     let end = rest.find(['?', ';', '&']).unwrap_or(rest.len());

@@ -1,8 +1,8 @@
 //! Results of agent checks (configuration manual, `agent-check`), applied to the state of a server.
 //!
 //! An agent takes a server down on its own. The agent brings the server up again only while health
-//! checks agree, and health checks bring it up only while the agent An agent that cannot be reached
-//! changes nothing.
+//! checks agree, and health checks bring it up only while the agent agrees. An agent that cannot be
+//! reached changes nothing.
 
 use crate::balancer::{Balancer, Change, Checked};
 use crate::{CheckResult, CheckStatus, OpState, Server, Verdict};

@@ -80,7 +80,7 @@ impl<'a> BitWriter<'a> {
     fn eight(&mut self, codes: u64) {
         self.store(self.bits | (codes << self.count));
         self.at += 8;
-        // In two steps: there may be no bits, and a shift by 64 is none.
+        // In two steps: there may be no bits, and a shift by 64 would shift nothing.
         self.bits = (codes >> 1) >> (63 - self.count);
     }
 

@@ -39,7 +39,7 @@ impl Scratch {
         Positions { table: &mut self.table, base }
     }
 
-    /// Moves on to the last numbers.
+    /// Sets the position to the last number, for the test of its overflow.
     #[cfg(test)]
     pub(super) fn exhaust(&mut self) {
         self.next = LAST;

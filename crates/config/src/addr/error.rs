@@ -24,9 +24,9 @@ pub(crate) enum AddressError {
     NoPair { address: String },
     /// A family other than IPv4 and IPv6 where none else is accepted.
     Family { address: String },
-    /// The host is no address and has none of the wanted family.
+    /// The host is not an address, and its name has no address of the wanted family.
     Host { host: String, address: String },
-    /// The number of a descriptor is none.
+    /// The text behind `fd@` is not a number.
     Descriptor { digits: String, address: String },
     /// The port is missing.
     MissingPort { address: String },

@@ -35,7 +35,7 @@ pub struct Check {
     pub rise: u32,
     /// `fall`: failures to go DOWN; 3 by default.
     pub fall: u32,
-    /// `port`: checked instead of the server's.
+    /// `port`: checks connect to this port instead of the server's.
     pub port: Option<u16>,
     /// `addr`: checked instead of the server's.
     pub addr: Option<std::net::IpAddr>,

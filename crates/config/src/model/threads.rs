@@ -17,7 +17,7 @@ pub struct ThreadSet {
 }
 
 impl ThreadSet {
-    /// Adds a thread; beyond [`MAX_THREADS`] there is none.
+    /// Adds a thread; numbers beyond [`MAX_THREADS`] are ignored.
     pub fn insert(&mut self, thread: u16) {
         if let Some(word) = self.words.get_mut(usize::from(thread / 64)) {
             *word |= 1 << (thread % 64);
@@ -29,7 +29,7 @@ impl ThreadSet {
         self.words.get(usize::from(thread / 64)).is_some_and(|word| word >> (thread % 64) & 1 != 0)
     }
 
-    /// Whether there is none.
+    /// Whether the set has no thread.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }

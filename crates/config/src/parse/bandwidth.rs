@@ -20,7 +20,7 @@ struct Words<'l> {
     key: Option<Expr>,
     table: Option<&'l str>,
     min_size: u32,
-    /// The first word that is none of the line's.
+    /// The first word that is not one of the line's keywords.
     unknown: Option<usize>,
 }
 
@@ -78,7 +78,7 @@ fn in_filter(filter: &str, message: &str) -> String {
     format!("'filter' : ''{filter}' : {message}'")
 }
 
-/// Reads words up to the first that is none of the line's.
+/// Reads words up to the first that is not one of the line's keywords.
 fn read<'l>(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'l>) -> Parsed<Words<'l>> {
     let mut words = Words::default();
     let mut n = 3;

@@ -102,7 +102,8 @@ fn resolution(client: &HttpClient, found: impl Fn(&str) -> bool, built_in: &Plac
     lines
 }
 
-/// The servers: each is wherever the request says. Without authorities there is none over TLS.
+/// The servers, whose address comes from each request. Without authorities there is no server over
+/// TLS.
 fn servers(client: &HttpClient, cx: &Cx<'_>, built_in: &Place) -> BuiltInLines {
     let encrypted = "{ var(sess.httpclient_name) -m found }";
     let (file, place) = match &client.ca_file {

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// StateLines by server.
+/// The lines of a state file by server.
 type StateLines<'t> = HashMap<&'t str, &'t StateLine<'t>>;
 
 /// Resolves names, applies the state files, and reports addresses that remain unknown.

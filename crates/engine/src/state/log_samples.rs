@@ -14,7 +14,7 @@ impl LogSamples {
         Self((0..count).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// Counts a message of a target; whether the target gets it.
+    /// Counts a message of a target; returns whether the target gets it.
     pub fn takes_next(&self, sample: &LogSample) -> bool {
         let seen = self.0.get(sample.number);
         seen.is_none_or(|seen| sample.takes(seen.fetch_add(1, Relaxed)))

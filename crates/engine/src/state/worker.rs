@@ -212,8 +212,8 @@ impl Worker {
         }
     }
 
-    /// Adds an asker of `Action::Ask`; the number by which rules name it, from 0. Each thread has
-    /// its own, in the same order.
+    /// Adds an asker of `Action::Ask`; returns the number by which rules name it, from 0. Each
+    /// thread has its own, in the same order.
     pub fn add_asker(&self, asker: Rc<dyn OutsideAsker>) -> usize {
         let mut askers = self.askers.borrow_mut();
         askers.push(asker);

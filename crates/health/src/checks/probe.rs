@@ -108,8 +108,8 @@ impl Probe {
         }
     }
 
-    /// Asks for a wake-up of the running task; when it has to come at the latest. A check that is
-    /// late already is over.
+    /// Requests a wake-up of the running task; returns its deadline. A check that is late already
+    /// is over.
     pub(super) fn wait(&self, check: &Check) -> Result<Tick, Over> {
         if self.deadline.is_due(self.errand.thread().tick()) {
             let status = if self.stands { CheckStatus::L7Timeout } else { CheckStatus::L4Timeout };

@@ -47,8 +47,8 @@ pub(super) fn limits_of(proxy: &Proxy, inter: u32) -> (u32, Option<u32>) {
 }
 
 /// Time for the connection, and for the answer after it: without `timeout check` the interval holds
-/// for both together. As measured with HAProxy, the rest of the first is not taken from the second:
-/// `timeout check` ends no check before the time for its connection is over.
+/// for both together. As measured with HAProxy, `timeout check` ends no check before the time for
+/// its connection is over.
 pub fn limits(inter: u32, connect: Option<u32>, check: Option<u32>) -> (u32, Option<u32>) {
     match check {
         None => (inter, None),

@@ -109,7 +109,7 @@ impl CallConn {
         Ok((self.up.ended || self.progress == RequestProgress::Done).then_some(0))
     }
 
-    /// The payload at the front of bytes read from the request: all of them.
+    /// Counts bytes read from the request, all of which are payload.
     pub fn handle_body(&mut self, input: &[u8]) -> BodyStep {
         self.received += input.len() as u64;
         if let RequestProgress::Body(Some(left)) = &mut self.progress {

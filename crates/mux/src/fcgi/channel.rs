@@ -197,7 +197,7 @@ impl FcgiConn {
         Ok(is_something.then_some(step.data))
     }
 
-    /// The payload at the front of bytes read from an answer: all of them.
+    /// Counts bytes read from an answer, all of which are payload.
     pub fn handle_body(&mut self, key: Key, input: &[u8], _trailers: &mut Fields) -> BodyStep {
         let mut step = BodyStep { skip: 0, data: input.len(), done: true };
         if let Some(stream) = self.streams.get_mut(key) {

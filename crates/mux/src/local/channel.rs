@@ -128,7 +128,7 @@ impl LocalConn {
         Ok((self.down.ended || self.served || self.progress == Progress::Done).then_some(0))
     }
 
-    /// The payload at the front of bytes read from the response: all of them.
+    /// Counts bytes read from the response, all of which are payload.
     pub fn handle_body(&mut self, input: &[u8], trailers: &mut Fields) -> BodyStep {
         self.received += input.len() as u64;
         if let Progress::Body(Some(left)) = &mut self.progress {

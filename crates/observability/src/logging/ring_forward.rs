@@ -93,7 +93,7 @@ async fn pour(
     }
 }
 
-/// Reads and drops the bytes of the server; whether it has closed its side.
+/// Reads and drops the bytes of the server; returns whether it has closed its side.
 fn has_closed(socket: &Transport) -> io::Result<bool> {
     let mut waste = [0; 512];
     loop {

@@ -179,7 +179,7 @@ struct Budget {
     updates: usize,
 }
 
-/// Moves as many bytes as there is room for; `true` if all were moved.
+/// Moves as many bytes as there is room for; returns `true` if all were moved.
 fn flush(from: &mut Vec<u8>, out: &mut Vec<u8>, room: usize) -> bool {
     let len = from.len().min(room.saturating_sub(out.len()));
     out.extend(from.drain(..len));

@@ -160,7 +160,7 @@ impl Node {
         self.connections.insert(id, connection);
     }
 
-    /// Moves bytes of a connection; `true` if there were any.
+    /// Moves bytes of a connection; returns `true` if there were any.
     fn serve(&mut self, id: SessionId) -> bool {
         let now = self.now();
         let Some(connection) = self.connections.get_mut(&id) else { return false };

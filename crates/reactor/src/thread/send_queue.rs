@@ -4,7 +4,7 @@
 //! is reported (`tests`).
 //!
 //! Reason: a system call evicts the program's code from the processor's caches, and each message
-//! pays for that on the way in and out. Messages sent in a row pay once.
+//! pays for that on the way in and out. Messages sent in a row share one call.
 //!
 //! To a caller, a queued message is where it would be without coalescing: between the program and
 //! the wire. So bytes that the system does not take at once are kept here, as a socket buffer would

@@ -33,7 +33,7 @@ fn number(entry: &Entry) -> u32 {
     u32::from_be_bytes(entry.key().try_into().expect("four bytes"))
 }
 
-/// Reads all that is there; the keys in the order of reading.
+/// Reads all changes; returns the keys in the order of reading.
 fn drain(table: &Table, reader: &mut ChangeReader, now: u64) -> Vec<u32> {
     let mut found = Vec::new();
     while table.changes(reader, now, &mut found) == Progress::More {}

@@ -220,7 +220,7 @@ impl Pair {
         (client.unwrap(), server.unwrap())
     }
 
-    /// Takes one step of the client's handshake; whether it is over.
+    /// Takes one step of the client's handshake; returns whether it is over.
     pub(crate) fn step_client(&mut self) -> bool {
         let mut ends = Ends(&mut self.down, &mut self.up);
         over(self.client.handshake(&mut ends, &self.scratch)).is_some_and(|end| end.is_ok())

@@ -16,7 +16,7 @@ const MAX_PATH: usize = 107;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Url {
     pub(super) is_tls: bool,
-    /// UrlHost and port, as written.
+    /// Host and port, as written.
     pub(super) authority: Vec<u8>,
     pub(super) host: UrlHost,
     pub(super) port: u16,

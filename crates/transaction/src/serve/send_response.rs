@@ -168,7 +168,7 @@ pub(crate) fn encode_payload(
     }
 }
 
-/// Drops the part of the request's body that has been received; whether that was all of it.
+/// Drops the part of the request's body that has been received; returns whether that was all of it.
 fn swallow_body(tx: &mut Transaction) -> bool {
     loop {
         let input = &mut tx.client.input;

@@ -48,7 +48,7 @@ fn parse(value: &[u8]) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    //! Valid and invalid cookies.
+    //! Tests of valid and invalid cookies.
     use super::*;
 
     #[test]

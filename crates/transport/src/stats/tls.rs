@@ -66,8 +66,8 @@ impl Rate {
 }
 
 impl TlsCounters {
-    /// A connection that is not a client's, if it may be one more: at most `limit`, 0 for any
-    /// number. Clients are counted when they are accepted.
+    /// Counts a connection to a server, unless there are `limit` already; 0 means no limit. Clients
+    /// are counted when they are accepted.
     pub fn enter(&self, limit: u32) -> Option<Presence<Arc<Gauge>>> {
         let presence = self.current.clone().enter_below(limit)?;
         self.total.fetch_add(1, Relaxed);

@@ -125,7 +125,7 @@ pub struct Journal {
     pub bytes_in: u64,
     /// Bytes sent to the client.
     pub bytes_out: u64,
-    /// Bytes of both that the counters include already.
+    /// Bytes of both directions that the counters include already.
     pub bytes_counted: (u64, u64),
     /// Repeated connection attempts.
     pub retries: u32,

@@ -153,8 +153,8 @@ impl Record {
         self.children.push(Child::new(pid, kind, name, channel));
     }
 
-    /// Sends a signal to the processes that `which` chooses; an alert for each process out of
-    /// reach.
+    /// Sends a signal to the processes that `which` chooses; returns an alert for each process that
+    /// could not be reached.
     #[must_use]
     pub(crate) fn signal(&self, number: i32, which: impl Fn(&Child) -> bool) -> Vec<String> {
         let chosen = self.children.iter().filter(|child| which(child));

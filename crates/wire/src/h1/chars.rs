@@ -33,7 +33,7 @@ pub(super) fn trailing_blank_len(text: &[u8]) -> usize {
     text.iter().rev().position(|&b| !is_blank(b)).unwrap_or(text.len())
 }
 
-/// A word with this byte in each place.
+/// A machine word with this byte in each position.
 const fn each(byte: u8) -> u64 {
     0x0101_0101_0101_0101 * byte as u64
 }

@@ -58,7 +58,7 @@ impl H3Settings {
             QPACK_BLOCKED_STREAMS => self.qpack_blocked_streams = value,
             ENABLE_CONNECT_PROTOCOL if value > 1 => return Err(H3ErrorCode::SETTINGS_ERROR),
             ENABLE_CONNECT_PROTOCOL => self.enable_connect_protocol = value == 1,
-            // H3Settings of HTTP/2 without a successor (RFC 9114 section 7.2.4.1).
+            // Settings of HTTP/2 without a successor (RFC 9114 section 7.2.4.1).
             0x0 | 0x2..=0x5 => return Err(H3ErrorCode::SETTINGS_ERROR),
             _ => {}
         }

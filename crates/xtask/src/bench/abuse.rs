@@ -178,7 +178,8 @@ impl Connection {
         Ok(Self { stream, pending: HELLO.to_vec(), units: 0 })
     }
 
-    /// Sends some more of an attack; how many frames, or that the proxy has had enough.
+    /// Sends the next part of an attack; returns the number of frames, or an error if the proxy has
+    /// closed.
     fn step(&mut self, attack: &FrameAttack, frames: u32) -> std::io::Result<u64> {
         let mut made = 0;
         while made < frames && self.pending.len() < 1 << 20 {

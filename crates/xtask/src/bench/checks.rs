@@ -28,7 +28,7 @@ const FLAGS: &[args::Flag] = &[
 /// The first port that a proxy gets; each run takes the next one.
 const FIRST_PORT: u16 = 19201;
 
-/// Where all the checked servers are.
+/// The port of the nginx that is all checked servers.
 const ORIGIN: u16 = 19101;
 
 const REQUEST: &[u8] = b"GET /;csv HTTP/1.1\r\nHost: x\r\n\r\n";

@@ -21,7 +21,7 @@ const FLAGS: &[args::Flag] =
 /// The first port; each run takes the next two.
 const FIRST_PORT: u16 = 19101;
 
-/// Between an answer and the next question of the client that waits.
+/// The pause of the measured client between an answer and its next request.
 const REST: Duration = Duration::from_millis(1);
 
 /// The measured settings: the name, and `tune.sched.low-latency`.
@@ -192,7 +192,7 @@ fn urgent() -> Outcome {
     }
 }
 
-/// The waits of the client.
+/// The client's latencies as text.
 fn waits(latencies: &mut Latencies) -> String {
     let [half, most, rare, all] = [500, 990, 999, 1_000].map(|share| latencies.ms(share));
     format!(

@@ -34,7 +34,7 @@ pub(super) fn start(files: &Files, name: &str, ports: &[u16]) -> Outcome<Process
     }
 }
 
-/// Text of so many bytes: HTML, JSON and JavaScript by turns, with words in an order that does not
+/// Text of `size` bytes: HTML, JSON and JavaScript by turns, with words in an order that does not
 /// repeat.
 fn page(length: usize) -> String {
     const WORDS: [&str; 16] = [

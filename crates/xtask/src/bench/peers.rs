@@ -213,7 +213,7 @@ impl Group<'_> {
         }
     }
 
-    /// The entries of a process.
+    /// The number of entries in the table of a process.
     fn used(&self, at: usize) -> Outcome<u32> {
         let answer = ask(&self.socket(at), "show table\n")?;
         let line = answer.lines().find(|line| line.starts_with("# table: t,"));

@@ -11,7 +11,7 @@ pub(super) fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// Many values, of which the great ones matter.
+/// Samples, of which high quantiles are reported.
 pub(super) struct Tail(Vec<f64>);
 
 impl Tail {

@@ -12,7 +12,7 @@ use crate::failure::{self, Outcome};
 
 /// Between two pieces.
 const PAUSE: Duration = Duration::from_millis(25);
-/// Between two looks at all sockets.
+/// The time between two polls of all sockets.
 const LOOK: Duration = Duration::from_micros(300);
 /// The time that bytes may need after the client's connection has ended.
 const SETTLE: Duration = Duration::from_millis(20);

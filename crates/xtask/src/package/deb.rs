@@ -13,7 +13,7 @@ use crate::steps;
 /// Scripts that dpkg runs.
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 
-/// Builds the package; its path.
+/// Builds the package; returns its path.
 pub(super) fn build(build: &PackageBuild) -> Outcome<PathBuf> {
     let tree = build.output.join("deb");
     if tree.exists() {

@@ -8,7 +8,7 @@ use super::{PackageBuild, at, contents};
 use crate::failure::Outcome;
 use crate::steps;
 
-/// Builds the tarball; its path. `tar -C / --strip-components=1 -xf` installs it.
+/// Builds the tarball; returns its path. `tar -C / --strip-components=1 -xf` installs it.
 pub(super) fn build(build: &PackageBuild) -> Outcome<PathBuf> {
     let name = format!("weir-{}-linux-{}", build.version, build.architecture);
     let tree = build.output.join(&name);

@@ -83,8 +83,7 @@ fn applies(ban: &Ban, file: &File, line: &Line) -> bool {
     in_scope && names(&line.code, ban.code) && !ban.except.contains(&file.path.as_str())
 }
 
-/// Whether `code` has `call`, not as the end of a longer name (`eprintln!` has no `println!`, but
-/// is banned by the same word with its prefix).
+/// Whether `code` contains `call` as a whole name; `println!` also bans `eprintln!`.
 fn names(code: &str, call: &str) -> bool {
     let starts_word = call.starts_with(char::is_alphabetic);
     code.match_indices(call).any(|(at, _)| {

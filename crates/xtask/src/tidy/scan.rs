@@ -94,8 +94,8 @@ fn split(text: &str) -> Vec<Line> {
     lines
 }
 
-/// Takes one character of code (or a whole literal's opening); the next state and the characters
-/// consumed.
+/// Takes one character of code (or a whole literal's opening); returns the next state and the
+/// characters consumed.
 fn code_char(chars: &[char], index: usize, line: &mut Line) -> (State, usize) {
     let at = |index: usize| chars.get(index).copied().unwrap_or('\0');
     let c = at(index);

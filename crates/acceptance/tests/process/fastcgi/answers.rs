@@ -1,4 +1,4 @@
-//! Answers of applications: heads, bodies, error output, and answers that are none.
+//! Answers of applications: heads, bodies, error output, and malformed answers.
 
 use super::*;
 

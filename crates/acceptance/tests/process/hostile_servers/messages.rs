@@ -1,4 +1,4 @@
-//! Answers that are none: h2spec's generic/4 and http2/8.
+//! Malformed answers: h2spec's generic/4 and http2/8.
 
 use super::*;
 

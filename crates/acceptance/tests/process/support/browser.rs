@@ -68,7 +68,7 @@ impl Browser {
         word(&answer, "value").unwrap_or(answer)
     }
 
-    /// Waits until an expression has a value; how long it took.
+    /// Waits until an expression has a value; returns how long it took.
     pub(crate) fn wait(&mut self, expression: &str, wanted: &str) -> Duration {
         let start = Moment::now();
         loop {

@@ -94,7 +94,7 @@ fn der(tag: u8, contents: &[u8]) -> Vec<u8> {
     [&[tag, 0x82], &length, contents].concat()
 }
 
-/// As texts of certificates are broken.
+/// Breaks text into lines of the length that PEM has.
 fn lines(digits: &str) -> String {
     let parts = digits.as_bytes().chunks(64).map(|part| String::from_utf8_lossy(part) + "\n");
     parts.collect()

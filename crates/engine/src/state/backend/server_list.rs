@@ -61,7 +61,7 @@ impl Servers {
         self.iter().count()
     }
 
-    /// Whether there is none.
+    /// Whether the list has no server.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }

@@ -56,7 +56,8 @@ type Resting = RefCell<Vec<Weak<Trunk>>>;
 /// The account in which a connection without streams is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IdleState {
-    /// None: the connection has streams, or its task has yet to notice that it has none.
+    /// Not counted as idle: the connection has streams, or its task has yet to notice that it has
+    /// none.
     Busy,
     /// The client that alone may use the connection.
     Private,

@@ -19,7 +19,7 @@ impl Listening {
         *self.counts().entry(handle).or_insert(0) += 1;
     }
 
-    /// Removes a task; whether it was the last one.
+    /// Removes a task; returns whether it was the last one.
     pub fn leave(&self, handle: Handle) -> bool {
         let mut counts = self.counts();
         let Some(count) = counts.get_mut(&handle) else { return false };
