@@ -14,7 +14,7 @@ fn read(path: &str) -> String {
 /// Names in the second part of `docs/compat.md`, without those that HAProxy refuses too and the
 /// long list of Lua.
 fn missing_names(page: &str) -> Vec<String> {
-    let (_, missing) = page.split_once("## What does not work yet").expect("a second part");
+    let (_, missing) = page.split_once("## Names that do not work yet").expect("a second part");
     let (classes, lua) = missing.split_once("### lua-api").unwrap_or((missing, ""));
     let after_lua = lua.split_once("\n### ").map_or("", |(_, rest)| rest);
     let lines = classes.lines().chain(after_lua.lines());

@@ -14,9 +14,10 @@ use crate::workspace;
 pub(crate) const EDITS: &str = "crates/xtask/mutation/hooks.diff";
 
 /// The files that the edits refer to, and their place in the copy.
-const ADDED: [(&str, &str); 2] = [
+const ADDED: [(&str, &str); 3] = [
     ("crates/xtask/mutation/mutation.rs", "crates/stdx/src/mutation.rs"),
     ("crates/xtask/mutation/ignore.rs", "crates/config/src/reader/ignore.rs"),
+    ("crates/xtask/mutation/ignore.lua", "crates/script/src/prelude/ignore.lua"),
 ];
 
 /// One edit of a file.

@@ -3,6 +3,7 @@
 use crate::support::h3_client::{H3Client, H3Options, RETURN, free_address, started, started_with};
 use crate::support::{Directory, Identity, LogReceiver, Origin, Setup, eventually, reply, run};
 use openssl::x509::X509;
+use quinn_proto::Dir;
 use std::collections::HashMap;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -19,7 +20,7 @@ fn requests_of_http3_reach_servers_through_the_rules() {
             peer.send(text);
         }
     });
-    let _weir = Setup::new(&format!(
+    let weir = Setup::new(&format!(
         "global\n    nbthread 2\n    stats socket <dir>/cli level admin\n    cluster-secret s3cret\n    tune.quic.frontend.max-idle-timeout 20s\n    \
          tune.quic.frontend.max-streams-bidi 50\n    tune.quic.frontend.conn-tx-buffers.limit 20\n    \
          tune.quic.retry-threshold 50\ndefaults\n    mode http\n    timeout connect 5s\n    \
@@ -36,6 +37,10 @@ fn requests_of_http3_reach_servers_through_the_rules() {
     .start();
     let certificate = X509::from_pem(authority.certificate().as_bytes()).expect("a certificate");
     let certificate = certificate.to_der().expect("a certificate");
+    let mut client = H3Client::connect(address, &certificate);
+    assert_ne!(weir.stat("web", "FRONTEND", "quic_retry_sent"), "0", "quic-force-retry");
+    let opened = std::iter::from_fn(|| client.conn.streams().open(Dir::Bi)).take(200).count();
+    assert_eq!(opened, 50, "tune.quic.frontend.max-streams-bidi");
     let mut client = H3Client::connect(address, &certificate);
     let facts = client.ask("GET", "/facts", b"");
     assert_eq!(facts, ("200".to_owned(), b"3.0,a.test,127.0.0.1".to_vec()));

@@ -345,6 +345,8 @@ fn with_names(dns: &NameServer, section: &str, cases: &str) -> Setup {
 fn names_are_resolved_by_the_section_that_the_configuration_names() {
     let (dns, log, origin) = (NameServer::new(), LogReceiver::new(), Origin::saying("ok"));
     dns.say("app.test A", Says::Records(&["127.0.0.1"]));
+    // Without `httpclient.resolvers.prefer` the client takes the address of IPv6.
+    dns.say("app.test AAAA", Says::Records(&["2001:db8::1"]));
     let port = origin.address().port();
     let call = case(&format!("http():get{{url='http://App.test:{port}/'}}"));
     for section in ["default", "own"] {

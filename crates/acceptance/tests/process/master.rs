@@ -2,6 +2,7 @@
 
 use crate::support::master::{Master, children, descriptors};
 use crate::support::{Origin, PATIENCE, Setup, eventually, reply};
+use std::collections::HashSet;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
@@ -357,6 +358,14 @@ fn a_master_of_a_service_manager_stays_in_the_foreground_unless_the_command_line
     }
 }
 
+/// The sockets that a process has open, by inode.
+fn sockets(pid: u32) -> HashSet<String> {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs");
+    let links = descriptors.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    let names = links.filter_map(|link| link.to_str().map(str::to_owned));
+    names.filter(|name| name.starts_with("socket:")).collect()
+}
+
 #[test]
 fn a_process_takes_over_the_listening_sockets_of_another() {
     let text = TEXT
@@ -364,6 +373,7 @@ fn a_process_takes_over_the_listening_sockets_of_another() {
         .replace("    bind <web>\n", "");
     let mut old = Setup::new(&text).start();
     old.cli("show info");
+    let before = sockets(old.pid());
     let (path, stop) = (old.path("web"), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let client = scope.spawn(|| {
@@ -373,12 +383,16 @@ fn a_process_takes_over_the_listening_sockets_of_another() {
         });
         let stopped = Stops(&stop);
         let (socket, pid) = (old.path("cli").display().to_string(), old.pid().to_string());
-        let text = text.replace("<dir>", &old.path("").display().to_string());
+        // Sockets are taken over by address, so the path has to be the same to the byte.
+        let directory = old.path("").display().to_string();
+        let text = text.replace("<dir>", directory.trim_end_matches('/'));
         let new = Setup::new(&text).arguments(&["-db", "-x", &socket, "-sf", &pid]).start();
         assert_eq!(old.wait().code(), Some(0));
         // The first process's file is the second one's socket now.
         let info = old.cli("show info");
         assert!(info.contains(&format!("\nPid: {}\n", new.pid())), "{info}");
+        let after = sockets(new.pid());
+        assert!(!after.is_disjoint(&before), "-x: {before:?} {after:?}");
         drop(stopped);
         client.join().expect("no request failed");
     });

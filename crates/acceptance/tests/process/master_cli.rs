@@ -37,8 +37,9 @@ fn commands_go_to_the_process_that_is_named() {
         let line = text.lines().find_map(|line| line.strip_prefix("Pid: "));
         line.unwrap_or_else(|| panic!("{text}")).parse::<u32>().expect("a number")
     };
-    assert_eq!(pid_of("@1 show info"), worker);
-    assert_eq!(pid_of(&format!("@!{worker} show info")), worker);
+    for (command, prefix) in [("@<relative pid>", "@1"), ("@!<pid>", &format!("@!{worker}"))] {
+        assert_eq!(pid_of(&format!("{prefix} show info")), worker, "{command}");
+    }
     assert_eq!(pid_of("@1; show info"), worker);
     assert_eq!(pid_of("  @1   show   info"), worker);
     for prefix in ["@", "@0", "@master", &format!("@!{pid}")] {

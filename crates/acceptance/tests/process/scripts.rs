@@ -1,6 +1,10 @@
 //! Scripts in Lua: loaded with the configuration, called by expressions, rules and the process.
 
-use crate::support::{LogReceiver, Origin, Running, Setup, eventually};
+use crate::support::{LogReceiver, Moment, Origin, Running, Setup, eventually};
+use std::time::Duration;
+
+/// `tune.lua.session-timeout` and `tune.lua.service-timeout` by default.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A frontend with the rules given, and a script.
 fn start(script: &str, rules: &str) -> Running {
@@ -438,6 +442,8 @@ fn services_read_the_request_and_write_the_response() {
         core.register_service('vars', 'http', function(a)
             local ok = a:set_var('txn.v', 'value')
             a:set_priv({1}) a:add_header('x-v', a:get_var('txn.v') .. #a:get_priv() .. tostring(ok))
+            a:set_var('txn.w', 1) a:unset_var('txn.w') a:add_header('x-w', tostring(a:get_var('txn.w')))
+            a:add_header('x-c', tostring(a) .. ' ' .. a.c:upper('c') .. a.sc:upper('sc') .. a.sf:path())
             a:start_response() a:send('') end)";
     let log = LogReceiver::new();
     let rules = ["svc", "big", "nothing", "fails", "late", "vars"]
@@ -463,6 +469,8 @@ fn services_read_the_request_and_write_the_response() {
     let answer = weir.web().get("/vars");
     assert_eq!(answer.header("x-v"), Some("value1true"));
     assert_eq!(answer.header("x-r"), Some("value"));
+    assert_eq!(answer.header("x-w"), Some("nil"));
+    assert_eq!(answer.header("x-c"), Some("HAProxy class AppletHTTP CSC/vars"));
 }
 
 #[test]
@@ -507,6 +515,39 @@ fn half_a_response_closes_the_connection_and_reading_beyond_the_end_gives_nothin
 }
 
 #[test]
+fn an_action_without_end_is_ended_after_its_time() {
+    let weir = setup(
+        "core.register_action('loop', {'http-req'}, function(txn) while true do end end)",
+        "    http-request lua.loop\n    http-request return status 200",
+    )
+    .global("tune.lua.session-timeout 50")
+    .start();
+    let begin = Moment::now();
+    weir.web().get("/");
+    assert!(begin.elapsed() < DEFAULT_TIMEOUT, "{:?}", begin.elapsed());
+    weir.expect_error("Lua function 'loop': [state-id 0] runtime error: execution timeout from ");
+}
+
+#[test]
+fn a_busy_task_lets_others_run_after_the_configured_instructions() {
+    let script = "
+        core.register_task(function()
+            for turn = 1, 1000 do
+                if DONE then return core.Alert('the other task has run') end
+            end
+            core.Alert('no other task has run')
+        end)
+        core.register_task(function() DONE = true end)";
+    for (global, message) in [
+        ("tune.lua.forced-yield 1000", "the other task has run"),
+        ("tune.lua.forced-yield 100000", "no other task has run"),
+    ] {
+        let setup = setup(script, "    http-request return status 200").global("nbthread 1");
+        setup.global(global).start().expect_error(message);
+    }
+}
+
+#[test]
 fn a_service_without_end_is_ended_after_its_time() {
     let weir = setup(
         "core.register_service('loop', 'http', function(a) while true do end end)",
@@ -514,7 +555,9 @@ fn a_service_without_end_is_ended_after_its_time() {
     )
     .global("tune.lua.service-timeout 50")
     .start();
+    let begin = Moment::now();
     assert_eq!(weir.web().get("/").status(), 500);
+    assert!(begin.elapsed() < DEFAULT_TIMEOUT, "{:?}", begin.elapsed());
     weir.expect_error(
         "Lua applet http '<lua.loop>': [state-id 0] runtime error: execution timeout from",
     );

@@ -115,7 +115,11 @@ fn global_keywords() {
         ("tune.why off", |g| g.tune.why == Some(false)),
         ("tune.maxaccept -1", |g| g.tune.maxaccept == Some(-1)),
         ("tune.maxpollevents 100", |g| g.tune.maxpollevents == Some(100)),
-        ("tune.maxrewrite 1024", |g| g.settings.max_rewrite == 1024),
+        ("tune.maxrewrite 1000", |g| g.settings.max_rewrite == 1000),
+        ("cluster-secret s3cret", |g| g.settings.quic.secret == b"s3cret"),
+        ("tune.quic.frontend.conn-tx-buffers.limit 20", |g| g.settings.quic.tx_buffers == 20),
+        ("tune.quic.frontend.max-idle-timeout 20s", |g| g.settings.quic.idle_ms == 20_000),
+        ("tune.quic.retry-threshold 50", |g| g.settings.quic.retry_threshold == 50),
         ("tune.notsent-lowat.client 0", |g| g.tune.unsent_client == Some(0)),
         ("tune.notsent-lowat.client 3g", |g| g.tune.unsent_client == Some(0)),
         ("tune.notsent-lowat.server 64k", |g| g.tune.unsent_server == 65_536),
@@ -279,6 +283,10 @@ fn proxy_keywords() {
         ("hash-balance-factor 150", |p| back(p).hash_balance_factor == 150),
         ("bind :81-83 name x", |p| front(p).binds.len() == 4 && front(p).binds[3].id == 4),
         ("bind :81,:82", |p| &*front(p).binds[2].written == ":82"),
+        ("bind :81 quic-cc-algo newreno", |p| {
+            let bind = front(p).binds.last();
+            bind.is_some_and(|it| it.options.quic_congestion == QuicCongestion::NewReno)
+        }),
         ("cookie S insert indirect nocache httponly secure domain .x.y attr SameSite=Lax", |p| {
             let cookie = back(p).settings.cookie.as_ref().unwrap();
             cookie.mode == CookieMode::Insert

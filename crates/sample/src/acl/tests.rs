@@ -117,7 +117,8 @@ fn methods_operators_and_flags_count() {
     let world = words();
     #[rustfmt::skip]
     let cases = [
-        ("path -m beg /p", true), ("path -m beg p", false), ("path -m bool 0", false), ("path -m bool 1", false), ("path -m dir p", true),
+        ("path -m beg /p", true), ("path -m beg p", false), ("path -m bool 0", false), ("path -m bool 1", false), ("int(5) -m bool 1", true),
+        ("path -m dir p", true),
         ("path -m dom html", true), ("path -m end .html", true), ("req.hdr(x-n) -m found", false), ("str(7) -m int 5:9", true), ("str(007) -m int 7", true),
         ("str(10.1.2.3) -m ip 10.0.0.0/8", true), ("path -m len 9", true), ("path -m reg ^/p", true), ("path -m sub a.h", true), ("bin(4142) -m str AB", true),
         ("bin(4142) -m bin 4142", true),

@@ -114,7 +114,26 @@ fn included(text: &str, path: &Path) -> String {
     files.filter_map(beside).filter_map(|file| std::fs::read_to_string(file).ok()).collect()
 }
 
-/// Whether a text holds a name as a word of its own, or as the beginning of a word that goes on
+/// Whether a text is about a name. Scripts call the members of an object that they have, so that
+/// the member of a class of scripts is enough.
+pub(super) fn is_about(text: &str, class: &str, name: &str) -> bool {
+    let is_member = || match name.split_once(['.', ':']) {
+        Some((_, member)) => is_called(text, member),
+        None => false,
+    };
+    mentions(text, name) || class == "lua-api" && is_member()
+}
+
+/// Whether a text has a member of an object as a word behind a dot or a colon.
+fn is_called(text: &str, member: &str) -> bool {
+    let inner = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(member).any(|(at, _)| {
+        let next = text[at + member.len()..].chars().next();
+        text[..at].ends_with(['.', ':']) && !next.is_some_and(inner)
+    })
+}
+
+/// Whether a text holds a name as a word of its own, or as the beginning of a word that continues
 /// with a number.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
     let inner = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::evidence::{Source, mentions};
+use super::evidence::{Source, is_about};
 use super::probe::Verdict;
 use super::table::Name;
 use crate::failure::{self, Outcome};
@@ -155,7 +155,7 @@ impl Link {
         }
         // Placeholders such as `<target>` are written as the text that they replace.
         let placeholder = name.starts_with('<') || name.contains('|');
-        (!placeholder && !mentions(&source.said_by(function), name))
+        (!placeholder && !is_about(&source.said_by(function), class, name))
             .then(|| format!("{at}: `{function}` in {file} does not mention it"))
     }
 }

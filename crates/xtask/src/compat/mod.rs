@@ -21,17 +21,17 @@ use probe::Verdict;
 use table::Name;
 
 pub(crate) const HELP: &str = "\
-usage: cargo xtask compat [--check | --prove | --propose] [--program BINARY] [CLASS]...
+usage: cargo xtask compat [--check | --prove | --propose] [--program BINARY] [CLASS | CLASS/NAME]...
 
 Compares the names of HAProxy 2.7 (docs/compat/keywords-2.7.tsv) with what weir says to each of them,
 and writes docs/compat.md: how many work by class, and the list of those that do not, with the reason.
 
   --check           only say whether docs/compat.md is up to date, and whether every name that works is
                     linked to a test that would fail if the name were ignored (docs/compat/tests.tsv)
-  --prove           run each linked test (of these classes, or all) with its name ignored, in a copy of the source that
-                    can do that (crates/xtask/mutation), and name those that still pass; takes minutes
-  --propose         look for such a test for every name (of these classes, or all) in docs/compat/untested.txt, and
-                    add those that are found to docs/compat/tests.tsv
+  --prove           run each linked test (of these classes or names, or all) with its name ignored, in a copy of the
+                    source that can do that (crates/xtask/mutation), and name those that still pass; takes minutes
+  --propose         look for such a test for every name (of these classes or names, or all) in
+                    docs/compat/untested.txt, and add those that are found to docs/compat/tests.tsv
   --program BINARY  the program to ask (default: weir, built in debug mode)
 
 Exit status 1 if the page is out of date with --check, if the program has never heard of a name, or if

@@ -278,7 +278,7 @@ fn judge(name: &Name, said: &[&str]) -> Verdict {
     }
 }
 
-/// Whether a message says that the name itself is not known, rather than how to go on behind it.
+/// Whether a message says that the name itself is not known, rather than how to continue behind it.
 fn is_strange(name: &Name, text: &str) -> bool {
     let quoted = format!("'{}", name.name);
     let alone = SHAPES.iter().any(|shape| shape.class == name.class && shape.before.is_empty());
@@ -291,7 +291,7 @@ fn is_strange(name: &Name, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! Lines are found again, and messages are understood.
+    //! Tests that lines are found by name, and that messages are recognized.
     use super::*;
 
     fn name(class: &str, name: &str) -> Name {

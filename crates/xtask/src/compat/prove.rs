@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::binaries::Binaries;
-use super::evidence::{Source, mentions};
+use super::evidence::{self, Source};
 use super::links::{Link, Links};
 use crate::failure::{self, Outcome};
 
@@ -32,11 +32,11 @@ const PLACES: [&str; 9] = [
     "crates/weir/src/",
 ];
 
-/// Runs each linked test of some classes (or of all) with its name ignored, and lists those that
-/// pass.
-pub(super) fn prove(root: &Path, links: &Links, classes: &[String]) -> Outcome {
+/// Runs each linked test of some classes or names (or of all) with its name ignored, and lists
+/// those that pass.
+pub(super) fn prove(root: &Path, links: &Links, selected: &[String]) -> Outcome {
     let binaries = Binaries::build(root)?;
-    let wanted = |link: &&Link| is_wanted(classes, &link.class);
+    let wanted = |link: &&Link| is_selected(selected, &link.class, &link.name);
     let links: Vec<&Link> = links.links.iter().filter(wanted).collect();
     let blind = Mutex::new(Vec::new());
     each(&links, |link| {
@@ -62,12 +62,12 @@ pub(super) fn prove(root: &Path, links: &Links, classes: &[String]) -> Outcome {
     }
 }
 
-/// Looks for a test of every name that has none (of some classes, or of all) and links those it
-/// finds.
-pub(super) fn propose(root: &Path, links: &mut Links, classes: &[String]) -> Outcome {
+/// Looks for a test of every name without one (of some classes or names, or of all), and links the
+/// tests that it finds.
+pub(super) fn propose(root: &Path, links: &mut Links, selected: &[String]) -> Outcome {
     let binaries = Binaries::build(root)?;
     let tests = tests(root)?;
-    let wanted = |(own, _): &&(String, String)| is_wanted(classes, own);
+    let wanted = |(class, name): &&(String, String)| is_selected(selected, class, name);
     let names: Vec<&(String, String)> = links.untested.iter().filter(wanted).collect();
     let found = Mutex::new(Vec::new());
     each(&names, |(class, name)| match first(&binaries, &tests, class, name) {
@@ -80,9 +80,11 @@ pub(super) fn propose(root: &Path, links: &mut Links, classes: &[String]) -> Out
     links.write(root)
 }
 
-/// Whether a class was selected on the command line.
-fn is_wanted(classes: &[String], class: &str) -> bool {
-    classes.is_empty() || classes.iter().any(|wanted| wanted == class)
+/// Whether a name was selected on the command line, by its class or as `CLASS/NAME`.
+fn is_selected(selected: &[String], class: &str, name: &str) -> bool {
+    let is_meant =
+        |wanted: &String| wanted == class || wanted.rsplit_once('/') == Some((class, name));
+    selected.is_empty() || selected.iter().any(is_meant)
 }
 
 /// Does some work for each item, several at a time.
@@ -146,7 +148,9 @@ fn collect(directory: &Path, files: &mut Vec<std::path::PathBuf>) -> std::io::Re
 fn first(binaries: &Binaries, tests: &[ProcessTest], class: &str, name: &str) -> Option<Link> {
     let ignored = format!("{class}/{name}");
     (0..PLACES.len()).find_map(|place| {
-        let here = tests.iter().filter(|test| test.place == place && mentions(&test.said, name));
+        let here = tests
+            .iter()
+            .filter(|test| test.place == place && evidence::is_about(&test.said, class, name));
         let passes = |test: &ProcessTest, ignored: &str| {
             binaries.passes(&test.file, &test.function, ignored)
         };
@@ -160,4 +164,20 @@ fn first(binaries: &Binaries, tests: &[ProcessTest], class: &str, name: &str) ->
             function: test.function.clone(),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Tests of the selection of names.
+    use super::*;
+
+    #[test]
+    fn names_are_selected_by_class_or_one_by_one() {
+        let selected = ["option".to_owned(), "action:http/set-var".to_owned()];
+        assert!(is_selected(&[], "fetch", "src"));
+        assert!(is_selected(&selected, "option", "tcpka"));
+        assert!(is_selected(&selected, "action:http", "set-var"));
+        assert!(!is_selected(&selected, "action:http", "set-src"));
+        assert!(!is_selected(&selected, "fetch", "src"));
+    }
 }

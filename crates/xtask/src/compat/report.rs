@@ -15,7 +15,7 @@ Every name of HAProxy 2.7 (`docs/compat/keywords-2.7.tsv`), and what Weir makes 
 running process for commands, fields and flags. `cargo xtask test` holds that it is up to date.
 
 A name that does not work is refused with file, line and column and the words \"not implemented yet\",
-or as HAProxy 2.7 refuses it. None is accepted and ignored: the column \"tested\" counts the names that
+or as HAProxy 2.7 refuses it. No name is accepted and ignored: the column \"tested\" counts the names that
 work and are linked (`docs/compat/tests.tsv`) to a test that would fail if they were.
 
 ";
@@ -30,7 +30,7 @@ pub(crate) fn render(names: &[Name], verdicts: &[Verdict], links: &Links) -> Str
         }
     }
     counts(&mut page, &classes, names, verdicts, links);
-    page.push_str("\n## What does not work yet\n");
+    page.push_str("\n## Names that do not work yet\n");
     for class in &classes {
         missing(&mut page, class, names, verdicts);
     }

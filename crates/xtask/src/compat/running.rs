@@ -126,9 +126,8 @@ impl RunningFacts {
             }
             "env-var" => self.environment.lines().any(|line| line.split('=').next() == Some(word)),
             "trace-source" => self.traces.lines().any(|line| is_source(line, word)),
-            "lua-api" => false,
             // These names appear at run time only: a test must have seen them.
-            "check-status-code" | "env-external-check" | "prometheus-metric"
+            "check-status-code" | "env-external-check" | "lua-api" | "prometheus-metric"
             | "stat-module-field" => links.of(&name.class, word).is_some(),
             class if class.contains("spoe-") => links.of(&name.class, word).is_some(),
             _ => return None,

@@ -70,6 +70,8 @@ fn conditions_and_the_index_decide_by_request() {
     assert_eq!(request.param("HTTP_AUTHORIZATION"), None);
     client.get("/other");
     assert_eq!(app.request(1).param("REQUEST_METHOD"), Some("OTHER"));
+    client.ask("GET /pass HTTP/1.1\r\nHost: h\r\nAuthorization: Basic dTpw\r\n\r\n");
+    assert_eq!(app.request(2).param("HTTP_AUTHORIZATION"), Some("Basic dTpw"));
 }
 
 #[test]
