@@ -5,6 +5,7 @@
 
 use crate::errors::forget_errors;
 use crate::flavour;
+use foreign_types::ForeignTypeRef as _;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Error, ShutdownResult, ShutdownState, Ssl, SslRef, SslStream};
 use std::io::{self, Read, Write};
@@ -171,6 +172,13 @@ impl Channel {
     /// this call, the library treats that as an attack.
     pub fn absolve(&mut self) {
         self.0.set_shutdown(ShutdownState::SENT | ShutdownState::RECEIVED);
+    }
+
+    /// Has the library read as much as its buffer holds.
+    pub fn set_read_ahead(&mut self) {
+        let ssl = self.0.ssl().as_ptr();
+        // SAFETY: the session is valid as long as the channel, which is exclusively borrowed.
+        flavour::set_read_ahead(unsafe { SslRef::from_ptr_mut(ssl) }, true);
     }
 
     /// Lends the wire for the length of `act`, which must not move the stream: this is why it is

@@ -1,15 +1,33 @@
 //! Functions on contexts and sessions that the openssl crate does not offer.
 
-use crate::flavour::{option_bits, raw};
+use crate::flavour::{option_bits, raw, session_error_number};
 use foreign_types::ForeignTypeRef as _;
 use openssl::nid::Nid;
 use openssl::ssl::{SslOptions, SslRef};
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int};
 
 /// Whether the session holds bytes that have arrived and not been read, understood or not.
 pub fn has_pending(ssl: &SslRef) -> bool {
     // SAFETY: the session is valid as long as its reference, and only looked at.
     unsafe { raw::SSL_has_pending(ssl.as_ptr()) == 1 }
+}
+
+/// The library's number and words for an error of a session, and the name of its part.
+pub fn session_error(reason: u32) -> (u64, &'static str, &'static str) {
+    let number = session_error_number(reason);
+    let text = |text: *const c_char| match text.is_null() {
+        true => "",
+        // SAFETY: the functions below return terminated constants or nothing.
+        false => unsafe { CStr::from_ptr(text) }.to_str().unwrap_or_default(),
+    };
+    // SAFETY: the functions take any number.
+    let (words, part) = unsafe {
+        (
+            openssl_sys::ERR_reason_error_string(number as _),
+            openssl_sys::ERR_lib_error_string(number as _),
+        )
+    };
+    (number, text(words), text(part))
 }
 
 /// Sets options of one session.

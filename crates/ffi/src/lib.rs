@@ -3,6 +3,7 @@
 //! This is the only crate of the TLS layer that may be unsafe, and the only one that knows which
 //! library is linked; what must hold is written at each place.
 
+mod aead;
 mod attached;
 mod channel;
 mod context;
@@ -19,10 +20,12 @@ mod store;
 mod ticket;
 mod time;
 
+pub use aead::{Aead, AeadContext, NONCE, Purpose, TAG};
 pub use attached::Attached;
 pub use channel::{Channel, Wire};
 pub use context::{
-    clear_options, client_random, has_pending, peer_signature, server_random, set_options,
+    clear_options, client_random, has_pending, peer_signature, server_random, session_error,
+    set_options,
 };
 pub use errors::forget_errors;
 pub use flavour::*;

@@ -17,6 +17,7 @@ pub mod language;
 pub mod messages;
 pub mod patterns;
 pub mod peers;
+pub mod records;
 pub mod runtime;
 pub mod spop;
 pub mod strict;
@@ -56,4 +57,5 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("peers", peers::session),
     ("fcgi_answers", fcgi::answers),
     ("spop", spop::connection),
+    ("tls_records", records::session),
 ];

@@ -214,4 +214,5 @@ properties!(
     compression_choice,
     fcgi_answers,
     spop,
+    tls_records,
 );

@@ -1,7 +1,7 @@
 //! Data structures and helpers that std lacks: slab with generations, append-only list, ordered
 //! tree with scopes, mutex without poison, wrapping ticks, random numbers, hash functions,
 //! histograms, JSON strings, base64, numbers in texts, byte sets, prefetching, blocks of
-//! one allocation, descriptions of sockets.
+//! one allocation, secrets that are wiped, descriptions of sockets.
 //!
 //! Invariant: no I/O and no clock (`cargo xtask tidy`).
 
@@ -19,6 +19,7 @@ pub mod prefetch;
 pub mod prng;
 pub mod rw_lock;
 pub mod scope_tree;
+pub mod secret_bytes;
 pub mod simd;
 pub mod siphash;
 pub mod slab;
@@ -34,5 +35,6 @@ pub use mutex::Mutex;
 pub use prng::Prng;
 pub use rw_lock::RwLock;
 pub use scope_tree::{Position, ScopeTree};
+pub use secret_bytes::SecretBytes;
 pub use slab::{Key, Slab};
 pub use tick::Tick;

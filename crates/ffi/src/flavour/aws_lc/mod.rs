@@ -1,5 +1,6 @@
 //! AWS-LC, whose handshakes cost less than half of OpenSSL's.
 
+pub(crate) mod aead;
 pub(crate) mod early;
 pub(crate) mod hello;
 pub(crate) mod next;
@@ -25,6 +26,10 @@ pub fn api_version() -> &'static str {
 pub const EARLY_ROOM: u32 = 14_336;
 /// Whether the library refuses early data that is replayed: here the caller has to.
 pub const TAKES_EARLY_ONCE: bool = false;
+
+/// Whether sessions tell all that another record layer needs to go on with them: this library sends
+/// tickets with the first data only.
+pub const HANDS_OVER: bool = false;
 
 /// The name of the library.
 pub const NAME: &str = "AWS-LC";

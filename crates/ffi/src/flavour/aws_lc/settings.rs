@@ -195,6 +195,20 @@ pub fn attach<A: Attached>(ssl: &mut SslRef) -> Result<(), ErrorStack> {
     Ok(())
 }
 
+/// Has no effect: the library reads only what it needs.
+pub fn set_read_ahead(_: &mut SslRef, _: bool) {}
+
+/// Whether the sides have agreed on shorter records than usual (RFC 6066 section 4): never.
+pub fn has_short_fragments(_: &SslRef) -> bool {
+    false
+}
+
+/// The library's number of an error of a session, from its reason (`ERR_PACK`).
+pub(crate) fn session_error_number(reason: u32) -> u64 {
+    const SSL_PART: u64 = 16;
+    SSL_PART << 24 | u64::from(reason & 0xfff)
+}
+
 /// The library's number of an error.
 pub fn error_code(error: &Error) -> u64 {
     u64::from(error.code())

@@ -1,5 +1,6 @@
 //! The functions of OpenSSL 3 that `ffi` wraps.
 
+pub(crate) mod aead;
 pub(crate) mod early;
 pub(crate) mod hello;
 pub(crate) mod next;
@@ -24,6 +25,9 @@ pub fn api_version() -> &'static str {
 pub const EARLY_ROOM: u32 = 1 << 14;
 /// Whether the library refuses early data that is replayed.
 pub const TAKES_EARLY_ONCE: bool = true;
+
+/// Whether sessions tell all that another record layer needs to go on with them.
+pub const HANDS_OVER: bool = true;
 
 /// The name of the library.
 pub const NAME: &str = "OpenSSL";

@@ -63,6 +63,7 @@ unsafe extern "C" {
         name: *mut *const c_uchar,
         length: *mut usize,
     );
+    pub(crate) fn SSL_SESSION_get_max_fragment_length(session: *const SSL_SESSION) -> u8;
     pub(crate) fn SSL_SESSION_get_ticket_lifetime_hint(session: *const SSL_SESSION) -> c_ulong;
     pub(crate) fn SSL_clear_options(ssl: *mut SSL, options: u64) -> u64;
     pub(crate) fn SSL_get_cipher_list(ssl: *const SSL, place: c_int) -> *const c_char;
@@ -80,6 +81,7 @@ unsafe extern "C" {
         parameters: *const c_uchar,
         length: usize,
     ) -> c_int;
+    pub(crate) fn SSL_set_read_ahead(ssl: *mut SSL, reads: c_int);
     pub(crate) fn SSL_set_options(ssl: *mut SSL, options: u64) -> u64;
     pub(crate) fn X509_CRL_get_signature_nid(crl: *const X509_CRL) -> c_int;
     pub(crate) fn X509_CRL_get_version(crl: *const X509_CRL) -> c_long;

@@ -160,6 +160,26 @@ pub fn attach<A: Attached>(_: &mut SslRef) -> Result<(), ErrorStack> {
     Ok(())
 }
 
+/// Whether the session reads as much as its buffer holds, or only what it needs.
+pub fn set_read_ahead(ssl: &mut SslRef, reads: bool) {
+    // SAFETY: the session is valid and exclusively borrowed.
+    unsafe { raw::SSL_set_read_ahead(ssl.as_ptr(), c_int::from(reads)) };
+}
+
+/// Whether the sides have agreed on shorter records than usual (RFC 6066 section 4).
+pub fn has_short_fragments(ssl: &SslRef) -> bool {
+    // SAFETY: the session is valid as long as its reference, and so is what belongs to it.
+    ssl.session().is_some_and(|session| unsafe {
+        raw::SSL_SESSION_get_max_fragment_length(session.as_ptr()) != 0
+    })
+}
+
+/// The library's number of an error of a session, from its reason (`ERR_PACK`).
+pub(crate) fn session_error_number(reason: u32) -> u64 {
+    const SSL_PART: u64 = 20;
+    SSL_PART << 23 | u64::from(reason)
+}
+
 /// The library's number of an error.
 pub fn error_code(error: &Error) -> u64 {
     error.code()
