@@ -166,6 +166,7 @@ mod tests {
         ("global", "tune.notsent-lowat.client"),
         ("global", "tune.notsent-lowat.server"),
         ("global", "tune.ssl.max-handshakes"),
+        ("global", "tune.ssl.own-records"),
         ("global", "tune.why"),
         ("option", "accept-unsafe-violations-in-http-request"),
         ("option", "accept-unsafe-violations-in-http-response"),

@@ -8,6 +8,8 @@ use std::ffi::{CStr, c_int, c_void};
 
 /// `SSL3_RT_HANDSHAKE`
 const HANDSHAKE: c_int = 22;
+/// `SSL3_RT_HEADER`
+const HEADER: c_int = 256;
 
 /// Why a session does not continue.
 #[derive(Debug)]
@@ -58,15 +60,18 @@ pub enum Prefers<'a> {
 pub trait Watch {
     /// A message of the handshake has been received whole.
     fn received(ssl: &SslRef, message: &[u8]);
+
+    /// A record of this type (the one outside) is sent, or its header has been received.
+    fn record(ssl: &SslRef, is_sent: bool, kind: u8);
 }
 
-/// Shows all messages of handshakes that sessions of the context receive.
+/// Shows all messages of handshakes that sessions of the context receive, and all records.
 pub fn watch_messages<W: Watch>(context: &mut SslContextBuilder) {
     // SAFETY: the context is valid and exclusively borrowed; the function lives forever.
-    unsafe { raw::SSL_CTX_set_msg_callback(context.as_ptr(), Some(received::<W>)) };
+    unsafe { raw::SSL_CTX_set_msg_callback(context.as_ptr(), Some(seen::<W>)) };
 }
 
-unsafe extern "C" fn received<W: Watch>(
+unsafe extern "C" fn seen<W: Watch>(
     sent: c_int,
     _version: c_int,
     kind: c_int,
@@ -75,12 +80,15 @@ unsafe extern "C" fn received<W: Watch>(
     ssl: *mut openssl_sys::SSL,
     _argument: *mut c_void,
 ) {
-    if sent != 0 || kind != HANDSHAKE || start.is_null() || ssl.is_null() {
+    if start.is_null() || ssl.is_null() {
         return;
     }
     // SAFETY: the library lends the message and the session for the length of the call.
-    unsafe {
-        let message = std::slice::from_raw_parts(start.cast::<u8>(), length);
-        W::received(SslRef::from_ptr(ssl), message);
+    let (message, ssl) =
+        unsafe { (std::slice::from_raw_parts(start.cast::<u8>(), length), SslRef::from_ptr(ssl)) };
+    match kind {
+        HANDSHAKE if sent == 0 => W::received(ssl, message),
+        HEADER => message.first().into_iter().for_each(|kind| W::record(ssl, sent != 0, *kind)),
+        _ => {}
     }
 }

@@ -11,6 +11,7 @@ use crate::context::{self, Side};
 use crate::error::{HandshakeError, Reason};
 use crate::generated::CertificateGenerator;
 use crate::generated::GeneratorError;
+use crate::handover::{Handover, Observer};
 use crate::hello::Hello;
 use crate::key::Secret;
 use crate::key_log::KeyLog;
@@ -117,7 +118,10 @@ impl Acceptor {
     ///
     /// The library is out of memory.
     pub fn accept(&self) -> Result<Conn, HandshakeError> {
-        let session = Conn::new(self.begin()?, &self.defaults)?;
+        let mut session = Conn::new(self.begin()?, &self.defaults)?;
+        if self.defaults.protects_records() {
+            session = session.with_own_records();
+        }
         Ok(if self.table().hears_early() { session.hearing_early() } else { session })
     }
 
@@ -148,6 +152,13 @@ impl Acceptor {
         {
             ssl.set_ex_data(index, KeyLog::default());
         }
+        if self.defaults.protects_records()
+            && let Some(index) = Handover::index()
+        {
+            ssl.set_ex_data(index, Handover::default());
+            // What the library had read would be lost.
+            ffi::set_read_ahead(&mut ssl, false);
+        }
         Ok(ssl)
     }
 }
@@ -177,8 +188,8 @@ fn base(
     if settings.ticket_keys.is_some() {
         ffi::seal_tickets::<TicketKeys>(&mut context);
     }
-    if defaults.capture > 0 {
-        ffi::watch_messages::<Capture>(&mut context);
+    if defaults.capture > 0 || defaults.protects_records() {
+        ffi::watch_messages::<Observer>(&mut context);
     }
     // The server acknowledges the host name (RFC 6066 section 3).
     context.set_servername_callback(|_, _| Ok(()));

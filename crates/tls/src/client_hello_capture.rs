@@ -2,7 +2,6 @@
 //!
 //! The message is untrusted: every length in it is checked against the bytes that follow.
 
-use ffi::Watch;
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslRef};
 use std::sync::OnceLock;
@@ -54,8 +53,9 @@ impl Capture {
     }
 }
 
-impl Watch for Capture {
-    fn received(ssl: &SslRef, message: &[u8]) {
+impl Capture {
+    /// Captures a message of a session, if it is to and the message is a ClientHello.
+    pub(crate) fn note(ssl: &SslRef, message: &[u8]) {
         if let Some(capture) = Self::of(ssl)
             && let Some(offer) = Offer::read(message, capture.size)
         {

@@ -6,24 +6,34 @@
 //! arrived.
 
 use crate::error::{HandshakeError, Reason, waits};
+use crate::handover::Handover;
 use crate::hello::is_whole;
 use crate::read_ahead::{BufferedWire, ReadAhead};
 use crate::record_size::RecordSize;
 use crate::scratch::Scratch;
+use crate::session_facts::View;
+use crate::session_kind::{CountedSession, SessionKind};
 use crate::settings::Defaults;
 use ffi::{Channel, Wire};
-use openssl::ssl::{Error, Ssl, SslRef, SslVersion};
+use openssl::error::ErrorStack;
+use openssl::ssl::{Error, Ssl, SslRef};
 use std::any::Any;
 use std::io;
+
+/// The version as the library writes it.
+const TLS13: &str = "TLSv1.3";
 
 /// `X509_V_ERR_HOSTNAME_MISMATCH`
 const OTHER_NAME: u32 = 62;
 
 mod early;
+mod facts;
+mod own_records;
 mod reading;
 mod writing;
 
 use early::Early;
+use own_records::OwnSession;
 
 /// The progress of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,10 +57,23 @@ enum End {
     Broken(io::ErrorKind),
 }
 
+/// What has the state of a session.
+#[derive(Debug)]
+enum Session {
+    /// The object of the library.
+    Library(Channel),
+    /// The record layer of this process.
+    Own(Box<OwnSession>),
+}
+
 /// A session.
 #[derive(Debug)]
 pub struct Conn {
-    channel: Channel,
+    session: Session,
+    /// Counts the session once its handshake is over.
+    counted: Option<CountedSession>,
+    /// The record layer of this process goes on with the session after its handshake.
+    may_take_over: bool,
     /// Records that have not been sent.
     out: Vec<u8>,
     /// How much of them has.
@@ -90,10 +113,19 @@ impl Conn {
         Ok(Self::over(channel, defaults))
     }
 
+    /// Lets the record layer of this process go on with the session after its handshake.
+    #[must_use]
+    pub(crate) fn with_own_records(mut self) -> Self {
+        self.may_take_over = true;
+        self
+    }
+
     /// A session over a channel.
     fn over(channel: Channel, defaults: &Defaults) -> Self {
         Self {
-            channel,
+            session: Session::Library(channel),
+            counted: None,
+            may_take_over: false,
             out: Vec::new(),
             left: 0,
             promised: 0,
@@ -130,6 +162,15 @@ impl Conn {
         self
     }
 
+    /// Has the library keep the session behind its handshake, or lets the record layer go on now.
+    #[cfg(test)]
+    pub(crate) fn delay_take_over(&mut self, delays: bool) {
+        self.may_take_over = !delays;
+        if !delays {
+            self.settle();
+        }
+    }
+
     /// Keeps a token until the session is dropped, such as a slot in a count.
     pub fn keep(&mut self, token: Box<dyn Any + Send>) {
         self.kept = Some(token);
@@ -163,6 +204,7 @@ impl Conn {
                 };
             }
             self.stands = true;
+            self.settle();
             self.buffered = self.has_more();
             if self.may_hold() {
                 self.hold(scratch);
@@ -176,10 +218,20 @@ impl Conn {
         }
     }
 
+    /// The handshake is over, or early data has arrived: another record layer goes on if it may.
+    fn settle(&mut self) {
+        self.take_over();
+        let kind = match &self.session {
+            Session::Library(_) => SessionKind::Library,
+            Session::Own(_) => SessionKind::Own,
+        };
+        self.counted = Some(CountedSession::new(kind));
+    }
+
     /// Whether a client has asked for something already, which is answered soon, and needs nothing
     /// before that: all that is left to say are tickets.
     fn may_hold(&self) -> bool {
-        let tls13 = || self.library().version2() == Some(SslVersion::TLS1_3);
+        let tls13 = || self.version() == TLS13;
         let asked = self.buffered && self.has_unsent() && self.accepts();
         asked && !self.prompt && tls13()
     }
@@ -215,7 +267,7 @@ impl Conn {
     /// Whether the library has answered the client's first message, which takes most of the
     /// handshake's CPU.
     pub fn has_answered(&self) -> bool {
-        self.library().current_cipher().is_some()
+        self.library().is_none_or(|ssl| ssl.current_cipher().is_some())
     }
 
     /// Gives up on a client that closed before it was answered; returns the reason to report. The
@@ -229,7 +281,8 @@ impl Conn {
 
     /// Whether it is the server's side.
     pub fn accepts(&self) -> bool {
-        self.library().is_server()
+        // Sessions with servers stay with the library.
+        self.library().is_none_or(|ssl| ssl.is_server())
     }
 
     /// Whether the handshake is over.
@@ -239,12 +292,18 @@ impl Conn {
 
     /// Whether the library takes the handshake for over.
     pub(crate) fn is_over(&self) -> bool {
-        self.channel.is_over()
+        match &self.session {
+            Session::Library(channel) => channel.is_over(),
+            Session::Own(_) => true,
+        }
     }
 
     /// Whether the server has accepted the early data, once the handshake is over.
     pub fn was_early_taken(&self) -> bool {
-        self.channel.was_early_taken()
+        match &self.session {
+            Session::Library(channel) => channel.was_early_taken(),
+            Session::Own(own) => own.facts.was_early_taken,
+        }
     }
 
     /// Whether the library holds decrypted bytes, so that a read may return some without new input.
@@ -266,7 +325,9 @@ impl Conn {
                 // Only a session whose handshake is over can be ended in good order.
                 let _ = self.advance(wire, scratch);
             }
-            let _ = self.run(wire, scratch, Channel::shutdown);
+            if !self.close_own(scratch) {
+                let _ = self.run(wire, scratch, Channel::shutdown);
+            }
         }
         let _ = self.flush(wire, scratch);
     }
@@ -278,19 +339,26 @@ impl Conn {
     }
 
     /// Runs the library with a wire that collects all output.
+    ///
+    /// # Errors
+    /// As `act` has them, and without a session of the library.
     pub(crate) fn run<T>(
         &mut self,
         wire: &mut dyn Wire,
         scratch: &Scratch,
-        act: impl FnOnce(&mut Channel, &mut dyn Wire) -> T,
-    ) -> T {
-        if self.out.capacity() == 0 {
-            self.out = scratch.take();
-        }
-        let (out, ahead, eager) = (&mut self.out, &mut self.ahead, !self.stands);
+        act: impl FnOnce(&mut Channel, &mut dyn Wire) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Session::Library(channel) = &mut self.session else {
+            return Err(ErrorStack::get().into());
+        };
+        let out = output(&mut self.out, scratch);
+        let (before, ahead, eager) = (out.len(), &mut self.ahead, !self.stands);
         let mut gather = BufferedWire { wire, out, ahead, eager, received: 0, scratch };
-        let result = act(&mut self.channel, &mut gather);
+        let result = act(channel, &mut gather);
         self.cut_short = !eager && gather.was_cut_short();
+        if eager {
+            Handover::note_output(channel.ssl(), &self.out[before..]);
+        }
         self.ahead.rest(scratch);
         result
     }
@@ -309,9 +377,20 @@ impl Conn {
         Ok(true)
     }
 
-    /// The library's view of the session.
-    pub(crate) fn library(&self) -> &SslRef {
-        self.channel.ssl()
+    /// The library's object, if it has the session.
+    pub(crate) fn library(&self) -> Option<&SslRef> {
+        match &self.session {
+            Session::Library(channel) => Some(channel.ssl()),
+            Session::Own(_) => None,
+        }
+    }
+
+    /// What answers queries about the session.
+    pub(crate) fn view(&self) -> View<'_> {
+        match &self.session {
+            Session::Library(channel) => View::Library(channel.ssl()),
+            Session::Own(own) => View::Facts(&own.facts),
+        }
     }
 
     /// The first error of the library that ended a call.
@@ -327,10 +406,21 @@ impl Conn {
     }
 }
 
+/// The output, with a buffer of the thread if it has none.
+fn output<'a>(out: &'a mut Vec<u8>, scratch: &Scratch) -> &'a mut Vec<u8> {
+    if out.capacity() == 0 {
+        *out = scratch.take();
+    }
+    out
+}
+
 impl Drop for Conn {
     fn drop(&mut self) {
-        if self.stands && !matches!(self.end, End::Broken(_)) {
-            self.channel.absolve();
+        if self.stands
+            && !matches!(self.end, End::Broken(_))
+            && let Session::Library(channel) = &mut self.session
+        {
+            channel.absolve();
         }
     }
 }

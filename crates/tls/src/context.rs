@@ -153,7 +153,7 @@ impl Attached for Certificate {
 
 /// The settings of a server's context beyond those of a client's.
 pub(crate) fn serve(context: &mut SslContextBuilder, options: &Options, defaults: &Defaults) {
-    if defaults.keeps_secrets {
+    if defaults.keeps_secrets || defaults.protects_records() {
         KeyLog::watch(context);
     }
     if let Some(protocols) = options.alpn.clone() {

@@ -1,5 +1,6 @@
 //! The secrets of sessions, kept to decrypt recorded traffic (`tune.ssl.keylog`).
 
+use crate::handover::Handover;
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContextBuilder, SslRef};
 use std::sync::OnceLock;
@@ -32,16 +33,29 @@ impl KeyLog {
 
     /// The secret of this label in hexadecimal digits.
     pub(crate) fn find(ssl: &SslRef, label: &str) -> Option<Box<str>> {
-        let kept = Self::of(ssl)?.0.lock();
+        Self::of(ssl)?.secret(label)
+    }
+
+    /// Takes the secrets of a session that has its own.
+    pub(crate) fn take(ssl: &SslRef) -> Option<Self> {
+        let kept = std::mem::take(&mut *Self::of(ssl)?.0.lock());
+        Some(Self(Mutex::new(kept)))
+    }
+
+    /// The secret of this label in hexadecimal digits.
+    pub(crate) fn secret(&self, label: &str) -> Option<Box<str>> {
+        let kept = self.0.lock();
         kept.iter().find(|(known, _)| **known == *label).map(|(_, secret)| secret.clone())
     }
 
-    /// Makes sessions that continue with this context keep them.
+    /// Makes sessions that go on with this context keep them, and their record layers get them.
     pub(crate) fn watch(context: &mut SslContextBuilder) {
         context.set_keylog_callback(|ssl, line| {
             let mut words = line.split(' ');
             let (label, secret) = (words.next(), words.nth(1));
-            if let Some(((label, secret), kept)) = label.zip(secret).zip(Self::of(ssl)) {
+            let Some((label, secret)) = label.zip(secret) else { return };
+            Handover::note_secret(ssl, label, secret);
+            if let Some(kept) = Self::of(ssl) {
                 let mut kept = kept.0.lock();
                 if kept.len() < MOST {
                     kept.push((label.into(), secret.into()));

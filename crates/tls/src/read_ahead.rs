@@ -4,7 +4,7 @@
 //! flight of three records took seven system calls; with this buffer it takes one. A connection
 //! without input holds no buffer.
 
-use crate::scratch::Scratch;
+use crate::scratch::{INPUT, Scratch};
 use ffi::Wire;
 use std::io;
 
@@ -22,18 +22,70 @@ const MOST_RECEIVED: u8 = 8;
 /// Received bytes that the session has not read yet.
 #[derive(Debug, Default)]
 pub(crate) struct ReadAhead {
+    /// Those that have arrived, and room for more.
     bytes: Vec<u8>,
     taken: usize,
+    /// Where they end.
+    end: usize,
 }
 
 impl ReadAhead {
     /// Adds what has been received elsewhere.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.truncate(self.end);
         self.bytes.extend_from_slice(bytes);
+        self.end = self.bytes.len();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.taken == self.bytes.len()
+        self.taken == self.end
+    }
+
+    /// The bytes that were not taken.
+    pub(crate) fn unread(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.taken..self.end]
+    }
+
+    /// Takes so many bytes.
+    pub(crate) fn consume(&mut self, count: usize) {
+        self.taken = self.end.min(self.taken + count);
+    }
+
+    /// Receives at most so many bytes behind the ones that are left. Returns how many; 0 at the
+    /// end.
+    ///
+    /// # Errors
+    /// As the wire says.
+    pub(crate) fn receive(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+        most: usize,
+    ) -> io::Result<usize> {
+        let left = self.end - self.taken;
+        if self.bytes.len() == INPUT {
+            self.bytes.copy_within(self.taken..self.end, 0);
+        } else {
+            let mut input = scratch.take_input();
+            // What was fed in may be more than that.
+            input.resize(INPUT.max(left + AHEAD), 0);
+            input[..left].copy_from_slice(&self.bytes[self.taken..self.end]);
+            self.give(scratch, input);
+        }
+        (self.taken, self.end) = (0, left);
+        let most = self.bytes.len().min(left.saturating_add(most));
+        let count = wire.recv(&mut self.bytes[left..most])?;
+        self.end += count;
+        Ok(count)
+    }
+
+    /// Gives the buffer back and goes on with another one.
+    fn give(&mut self, scratch: &Scratch, other: Vec<u8>) {
+        let buffer = std::mem::replace(&mut self.bytes, other);
+        match buffer.len() == INPUT {
+            true => scratch.give_input(buffer),
+            false => scratch.give(buffer),
+        }
     }
 
     /// Receives as much as fits, once nothing is left.
@@ -44,26 +96,26 @@ impl ReadAhead {
         if self.bytes.capacity() == 0 {
             self.bytes = scratch.take();
         }
-        self.taken = 0;
+        (self.taken, self.end) = (0, 0);
         self.bytes.resize(AHEAD, 0);
         let received = wire.recv(&mut self.bytes);
-        self.bytes.truncate(*received.as_ref().unwrap_or(&0));
+        self.end = *received.as_ref().unwrap_or(&0);
         received.map(|_| ())
     }
 
     /// Receives all waiting bytes, up to a bound, and returns the bytes that were not taken yet.
     pub(crate) fn exhaust(&mut self, wire: &mut dyn Wire) -> &[u8] {
         let mut more = [0; AHEAD];
-        while self.bytes.len() < MOST_EXHAUSTED
+        while self.end < MOST_EXHAUSTED
             && let Ok(count @ 1..) = wire.recv(&mut more)
         {
-            self.bytes.extend_from_slice(&more[..count]);
+            self.feed(&more[..count]);
         }
-        &self.bytes[self.taken..]
+        self.unread()
     }
 
     fn take(&mut self, buffer: &mut [u8]) -> usize {
-        let rest = &self.bytes[self.taken..];
+        let rest = self.unread();
         let count = buffer.len().min(rest.len());
         buffer[..count].copy_from_slice(&rest[..count]);
         self.taken += count;
@@ -73,16 +125,16 @@ impl ReadAhead {
     /// Gives the memory back if nothing is left in it, or little in much: a spare buffer may have
     /// grown, and what is left may stay for long.
     pub(crate) fn rest(&mut self, scratch: &Scratch) {
-        let left = &self.bytes[self.taken..];
+        let left = &self.bytes[self.taken..self.end];
         if self.bytes.capacity() > 0 && (left.is_empty() || self.is_wasteful()) {
             let left = left.to_vec();
-            scratch.give(std::mem::replace(&mut self.bytes, left));
-            self.taken = 0;
+            self.give(scratch, left);
+            (self.taken, self.end) = (0, self.bytes.len());
         }
     }
 
     fn is_wasteful(&self) -> bool {
-        self.bytes.capacity() > 2 * AHEAD.max(self.bytes.len() - self.taken)
+        self.bytes.capacity() > 2 * AHEAD.max(self.end - self.taken)
     }
 }
 

@@ -88,6 +88,9 @@ pub struct Defaults {
     pub capture: u32,
     /// `tune.ssl.keylog`: secrets are kept.
     pub keeps_secrets: bool,
+    /// `tune.ssl.own-records`: this process protects the records of clients' sessions once their
+    /// handshakes are over, and the library's objects are freed.
+    pub own_records: bool,
 }
 
 impl Default for Defaults {
@@ -102,11 +105,17 @@ impl Default for Defaults {
             threads: 1,
             capture: 0,
             keeps_secrets: false,
+            own_records: false,
         }
     }
 }
 
 impl Defaults {
+    /// Whether records of clients' sessions are protected by this process.
+    pub(crate) fn protects_records(&self) -> bool {
+        self.own_records && ffi::HANDS_OVER
+    }
+
     /// The most bytes of any record.
     pub(crate) fn longest_record(&self) -> usize {
         if self.hard_max_record == 0 { RECORD } else { RECORD.min(self.hard_max_record as usize) }

@@ -61,6 +61,32 @@ backend app
     assert!(info.contains("CurrSslConns: 4\n") && info.contains("CumSslConns: 4\n"), "{info}");
 }
 
+/// `tune.ssl.own-records`: the answers are the same, and `show info` counts sessions by kind.
+#[test]
+fn records_are_protected_with_and_without_the_session_of_the_library() {
+    let front = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200 \
+                 content-type text/plain lf-string %[ssl_fc_protocol],%[ssl_fc_cipher],%[ssl_fc_sni]\n";
+    for (word, kinds) in [("on", [1, 0]), ("off", [0, 1])] {
+        let own = format!("global\n    tune.ssl.own-records {word}\n");
+        let weir = setup(&format!("{front}{own}")).start();
+        let mut client = Secure::connect(weir.address("web"), "a.test");
+        let answer = "TLSv1.3,TLS_AES_256_GCM_SHA384,a.test";
+        assert_eq!([client.get("/1"), client.get("/2")], [answer, answer], "{word}");
+        let kinds = match is_built_on("AWS-LC") {
+            true => [0, 1],
+            false => kinds,
+        };
+        let info = weir.cli("show info");
+        let lines = format!("\nSslOwnRecords: {}\nSslLibraryRecords: {}\n", kinds[0], kinds[1]);
+        assert!(info.contains(&lines), "{word} {info}");
+        drop(client);
+        eventually("its session is counted no more", || {
+            let info = weir.cli("show info");
+            info.contains("\nSslOwnRecords: 0\nSslLibraryRecords: 0\n").then_some(())
+        });
+    }
+}
+
 /// RFC 9112 section 2.2, and the manual's `timeout http-keep-alive`: empty lines begin no request,
 /// whether they come in a record of their own or not.
 #[test]

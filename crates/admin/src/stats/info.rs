@@ -475,7 +475,26 @@ const ENTRIES: &[InfoField] = &[
         |s| s.entries_refused().into(),
         "Table entries and rows of maps not made because memory was short",
     ),
+    (
+        80,
+        "SslOwnRecords",
+        "MGP",
+        |_| count(tls::SessionKind::Own).into(),
+        "TLS sessions whose records this process protects",
+    ),
+    (
+        81,
+        "SslLibraryRecords",
+        "MGP",
+        |_| count(tls::SessionKind::Library).into(),
+        "TLS sessions whose records the library protects",
+    ),
 ];
+
+/// The sessions over TCP of a kind.
+fn count(kind: tls::SessionKind) -> u32 {
+    u32::try_from(kind.sessions()).unwrap_or(u32::MAX)
+}
 
 /// A value that no part of the process counts.
 fn none(_: &InfoSource<'_>) -> Value {

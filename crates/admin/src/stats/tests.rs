@@ -155,7 +155,7 @@ const INFO: &[(&str, &str)] = &[
     ("DebugCommandsIssued", "0"), ("CumRecvLogs", "0"), ("Build info", "2.7-test"), ("Memmax_bytes", "5242880"), ("PoolAlloc_bytes", "0"),
     ("PoolUsed_bytes", "0"), ("Start_time_sec", ""), ("Tainted", "0"),
     ("MemLimit_bytes", "0"), ("MemUsed_bytes", "0"), ("MemLevel", "0"), ("MemAcceptsPaused", "0"), ("MemRequestsEnded", "0"), ("MemStreamsRefused", "0"), ("MemIdleClosed", "0"),
-    ("MemEntriesRefused", "0"),
+    ("MemEntriesRefused", "0"), ("SslOwnRecords", ""), ("SslLibraryRecords", ""),
 ];
 
 #[test]

@@ -158,14 +158,7 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
     }),
     entry("tune.ssl.keylog", "{ on | off }", "Keeps secrets of sessions.", |g, _, a| {
         a.no_more_than(1)?;
-        g.tls.defaults.keeps_secrets = match a.text(1) {
-            "on" => true,
-            "off" => false,
-            _ => {
-                let message = format!("'{}' expects either 'on' or 'off'.", a.text(0));
-                return Err(a.fault(1, message));
-            }
-        };
+        g.tls.defaults.keeps_secrets = on_or_off(a)?;
         Ok(())
     }),
     entry("tune.ssl.lifetime", "<timeout>", "How long sessions are remembered.", |g, _, a| {
@@ -185,10 +178,24 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
     entry("tune.ssl.maxrecord", "<number>", "Bytes of the first records.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.max_record = n)
     }),
+    entry("tune.ssl.own-records", "{ on | off }", "Frees the library's sessions.", |g, _, a| {
+        a.no_more_than(1)?;
+        g.tls.defaults.own_records = on_or_off(a)?;
+        Ok(())
+    }),
     entry("tune.ssl.ssl-ctx-cache-size", "<number>", "Generated certificates kept.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.generated = n)
     }),
 ];
+
+/// `on` or `off`, as the first argument.
+fn on_or_off(args: Args<'_>) -> Parsed<bool> {
+    match args.text(1) {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(args.fault(1, format!("'{}' expects either 'on' or 'off'.", args.text(0)))),
+    }
+}
 
 /// Whether the library that is linked has what a keyword is about.
 fn available(args: Args<'_>) -> Parsed {

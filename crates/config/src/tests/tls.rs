@@ -121,6 +121,7 @@ fn lines_of_the_global_section() {
         "tune.ssl.keylog on",
         "tune.ssl.lifetime 7",
         "tune.ssl.maxrecord 7",
+        "tune.ssl.own-records on",
         "tune.ssl.ssl-ctx-cache-size 7",
     ] {
         assert_ne!(global(line), global(""), "{line}");

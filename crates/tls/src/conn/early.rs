@@ -91,7 +91,7 @@ impl Conn {
             return Ok(());
         }
         self.run(wire, scratch, Channel::begin_early)?;
-        if self.was_early_taken() && !replay::is_new(self.library()) {
+        if self.was_early_taken() && !self.library().is_some_and(replay::is_new) {
             return Err(ErrorStack::get().into());
         }
         self.early.iter_mut().for_each(|early| early.new = true);

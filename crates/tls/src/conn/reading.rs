@@ -1,6 +1,6 @@
 //! The read side of a session: plain bytes from the records of the peer.
 
-use super::{Conn, End};
+use super::{Conn, End, Session};
 use crate::error::{io_error, waits};
 use crate::scratch::Scratch;
 use ffi::Wire;
@@ -10,7 +10,7 @@ use std::io;
 
 /// How often in a row a peer may speak of nothing but the session (new keys, renegotiation), as no
 /// peer has to: that costs it little and us much.
-const MOST_ASIDES: u8 = 32;
+pub(super) const MOST_ASIDES: u8 = 32;
 
 /// The most bytes of answers to such words that wait for a peer that does not read.
 const MOST_ANSWERS: u32 = 1 << 16;
@@ -58,6 +58,9 @@ impl Conn {
             End::Over => return Ok(0),
             End::Broken(kind) => return Err(kind.into()),
         }
+        if matches!(self.session, Session::Own(_)) {
+            return self.fill_own(wire, scratch, buffer);
+        }
         let mut filled = 0;
         while filled < buffer.len() {
             let (rest, before) = (&mut buffer[filled..], self.out.len());
@@ -74,6 +77,10 @@ impl Conn {
                     break;
                 }
             }
+        }
+        if self.may_take_over && self.early.is_none() {
+            // The handshake has ended behind early data.
+            self.settle();
         }
         if matches!(self.end, End::Open) && filled == buffer.len() {
             self.buffered = self.has_more();
@@ -105,7 +112,11 @@ impl Conn {
 
     /// Whether something has arrived and not been read, understood or not.
     pub(super) fn has_more(&self) -> bool {
-        ffi::has_pending(self.channel.ssl())
+        let pending = match &self.session {
+            Session::Library(channel) => ffi::has_pending(channel.ssl()),
+            Session::Own(own) => own.has_plain(),
+        };
+        pending
             || !self.ahead.is_empty()
             || self.early.as_ref().is_some_and(|early| early.has_plain())
     }
@@ -136,6 +147,11 @@ impl Conn {
     pub fn is_quiet(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> bool {
         if self.buffered || !matches!(self.end, End::Open) {
             return false;
+        }
+        if matches!(self.session, Session::Own(_)) {
+            let quiet = self.is_quiet_own(wire, scratch);
+            self.send_own_messages(wire, scratch);
+            return quiet;
         }
         let quiet = loop {
             let (mut byte, before) = ([0], self.out.len());

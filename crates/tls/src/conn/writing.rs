@@ -1,6 +1,6 @@
 //! The write side of a session: records from plain bytes, and their sizes.
 
-use super::Conn;
+use super::{Conn, Session};
 use crate::error::io_error;
 use crate::record_size::RECORD;
 use crate::scratch::Scratch;
@@ -8,7 +8,7 @@ use ffi::{Channel, Wire};
 use std::io::{self, IoSlice};
 
 /// The most bytes that are encrypted by one call.
-const BURST: usize = 1 << 16;
+pub(super) const BURST: usize = 1 << 16;
 
 impl Conn {
     /// Writes: as many bytes as have left, records and all.
@@ -26,7 +26,10 @@ impl Conn {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         if self.promised == 0 {
-            self.promised = self.encrypt(wire, scratch, parts)?;
+            self.promised = match &self.session {
+                Session::Library(_) => self.encrypt(wire, scratch, parts)?,
+                Session::Own(_) => self.seal(scratch, parts)?,
+            };
             if !self.flush(wire, scratch)? {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
@@ -116,7 +119,7 @@ impl Conn {
     }
 
     /// The most bytes of the next record.
-    fn record_limit(&self) -> usize {
+    pub(super) fn record_limit(&self) -> usize {
         let short = self.record_size.as_ref().and_then(|size| size.limit());
         short.unwrap_or(RECORD).min(self.longest as usize)
     }

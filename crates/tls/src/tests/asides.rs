@@ -78,8 +78,8 @@ fn a_connection_of_which_nothing_is_expected_is_not_looked_at_for_ever() {
 fn answers_to_a_peer_that_does_not_read_are_bounded() {
     let (mut pair, mut wire) = endless(true, false);
     let mut read = 0;
-    if ffi::NAME != "OpenSSL" {
-        // The library has at most one answer waiting, however many are asked for.
+    if ffi::NAME != "OpenSSL" || pair.server.library().is_none() {
+        // At most one answer waits, however many are asked for.
         for _ in 0..TOO_MANY / TOGETHER / 64 {
             assert_eq!(pair.server.recv(&mut wire, &pair.scratch, &mut [0; 64]).unwrap(), 64);
         }

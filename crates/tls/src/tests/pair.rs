@@ -260,6 +260,14 @@ impl Pair {
         self.server.recv(&mut Ends(&mut self.up, &mut self.down), &self.scratch, buffer)
     }
 
+    pub(crate) fn server_is_quiet(&mut self) -> bool {
+        self.server.is_quiet(&mut Ends(&mut self.up, &mut self.down), &self.scratch)
+    }
+
+    pub(crate) fn client_close(&mut self) {
+        self.client.close(&mut Ends(&mut self.down, &mut self.up), &self.scratch);
+    }
+
     pub(crate) fn server_close(&mut self) {
         self.server.close(&mut Ends(&mut self.up, &mut self.down), &self.scratch);
     }
