@@ -1,9 +1,13 @@
 //! `filter spoe`: agents set variables, events are sent in order, and errors have their status, log
 //! line and message.
 
+use crate::support::master::Master;
 use crate::support::{
-    Client, Directory, LogReceiver, Moment, Origin, Running, Setup, eventually, run,
+    Client, Directory, LogReceiver, Moment, Origin, PATIENCE, Running, Setup, eventually, nobody,
+    run,
 };
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
 
 /// A string with its length, which is below 240.
 fn text(bytes: &str) -> Vec<u8> {
@@ -105,7 +109,7 @@ fn a_rule_sees_the_variable_that_an_agent_has_set_for_the_request() {
 
 #[test]
 fn each_event_of_a_request_is_sent_once_and_in_order() {
-    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = std::sync::Arc::new(Mutex::new(Vec::new()));
     let list = seen.clone();
     let agent = agent(move |name| {
         list.lock().unwrap().push(name.to_owned());
@@ -378,8 +382,8 @@ fn options_of_an_agent_are_in_its_hello() {
         ("    no option async\n", "pipelining"),
         ("    no option pipelining\n", "async"),
     ] {
-        let (sender, hellos) = std::sync::mpsc::channel();
-        let sender = std::sync::Mutex::new(sender);
+        let (sender, hellos) = channel();
+        let sender = Mutex::new(sender);
         let agent = Origin::new(move |mut peer| {
             if let Some((1, _, payload)) = read_frame(&mut peer.client) {
                 let _ = sender.lock().unwrap().send(payload);
@@ -464,7 +468,7 @@ fn maxerrrate_stops_an_engine_for_the_rest_of_the_second() {
 
 #[test]
 fn rules_about_content_send_groups_in_both_directions() {
-    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = std::sync::Arc::new(Mutex::new(Vec::new()));
     let list = seen.clone();
     let agent = agent(move |name| {
         list.lock().unwrap().push(name.to_owned());
@@ -557,4 +561,62 @@ fn maxconnrate_limits_the_connections_that_an_engine_opens() {
     assert_eq!(said[0].as_deref(), Some("said 257"), "the first one gets a connection");
     // A request that has given up may have made the engine open one more a second later.
     assert!(agent.connections() <= said.len(), "{said:?}");
+}
+
+/// The backend of the agents has a server that refuses connections, then none that is up.
+#[test]
+fn without_a_reachable_agent_requests_go_on_with_the_error_and_nothing_spins() {
+    for server in ["server a <nobody>", "server a <nobody> disabled"] {
+        let file = format!("{AGENT}    messages m\nspoe-message m\n    event on-client-session\n");
+        let front = "    filter spoe engine e config <dir>/spoe.cfg\n    http-request return \
+                     status 200 hdr x-error \"%[var(txn.p.err)]\"";
+        let back = format!(
+            "    server s 127.0.0.1:9\nbackend agents\n    mode tcp\n    retries 0\n    {server}\n"
+        );
+        let weir = Setup::http(front, &back)
+            .file("spoe.cfg", &format!("[e]\n{file}"))
+            .with("nobody", nobody())
+            .start();
+        let before = weir.cpu_seconds();
+        for _ in 0..3 {
+            let begun = Moment::now();
+            let answer = weir.web().get("/");
+            assert!(answer.header("x-error").is_some(), "{server}");
+            assert!(begun.elapsed() < PATIENCE, "{server}");
+        }
+        let spent = weir.cpu_seconds() - before;
+        assert!(spent < 0.5, "{server}: {spent} s of CPU for three requests");
+    }
+}
+
+#[test]
+fn a_stream_of_an_old_process_keeps_its_agent_after_a_reload() {
+    let (answer, answers) = channel::<()>();
+    let answers = Mutex::new(answers);
+    let agent = agent(move |_| {
+        let _ = answers.lock().expect("nothing panics with it").recv();
+        Some(set_var("score", "late"))
+    });
+    let file = AGENT.replace("processing 1s", "processing 60s")
+        + "    messages m\nspoe-message m\n    event on-frontend-http-request\n";
+    let text = "global\n    nbthread 2\n    stats socket <dir>/cli level admin\ndefaults\n    mode http\n    \
+                timeout connect 5s\n    timeout client 60s\n    timeout server 60s\nfrontend web\n    \
+                bind <web>\n    filter spoe engine e config <dir>/spoe.cfg\n    http-request return \
+                status 200 hdr x-score \"%[var(txn.p.score)]\"\nbackend agents\n    mode tcp\n    \
+                server a <agent>\n";
+    let setup = Setup::new(text).file("spoe.cfg", &format!("[e]\n{file}"));
+    let master = Master::start(setup.with("agent", agent.address()), &["-W"]);
+    let old = master.worker();
+    let mut client = master.running.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    eventually("the agent is asked", || (agent.connections() > 0).then_some(()));
+    assert_eq!(master.cli("reload"), "Loading success.");
+    eventually("the old worker to stop", || {
+        let info = master.cli(&format!("@!{old} show info"));
+        info.contains("\nStopping: 1\n").then_some(())
+    });
+    answer.send(()).expect("the agent waits");
+    assert_eq!(client.response().header("x-score"), Some("late"));
+    drop(client);
+    master.running.expect_error(&format!("Former worker ({old}) exited with code 0 (Exit)"));
 }

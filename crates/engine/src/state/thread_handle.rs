@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use transport::stats::counters::{Block, Event};
+use transport::stats::latency::LatencyBlock;
 
 /// A thread's own handle on what the sides of a proxy share, for code that works for either side.
 pub type ProxyRef = Rc<LocalProxy>;
@@ -85,6 +86,13 @@ impl LocalFrontend {
     #[inline]
     pub fn block(&self) -> &Block {
         self.block.get_or_init(|| self.front.counters.share(self.thread))
+    }
+
+    /// The thread's histograms. A frontend of transactions that begin inside the process has those
+    /// of one thread, whichever it belongs to.
+    #[inline]
+    pub fn latencies(&self) -> &LatencyBlock {
+        self.front.counters.latencies.of(self.thread)
     }
 }
 

@@ -359,14 +359,13 @@ fn record_front(tx: &Transaction) {
     if !tx.worker.histograms || tx.notes.journal.background {
         return;
     }
-    let (thread, journal) = (tx.worker.thread.index, &tx.notes.journal);
-    let latencies = &tx.client.proxy.front.counters.latencies;
+    let (journal, latencies) = (&tx.notes.journal, tx.client.proxy.latencies());
     if !journal.bad_request {
-        latencies.record(thread, Span::Total, journal.first_byte, journal.ended);
+        latencies.record(Span::Total, journal.first_byte, journal.ended);
     }
     if tx.client.handshake() > 0 {
         let stood = journal.began + tx.client.handshake();
-        latencies.record(thread, Span::Handshake, journal.began, stood);
+        latencies.record(Span::Handshake, journal.began, stood);
     }
 }
 
