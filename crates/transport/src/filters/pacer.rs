@@ -19,6 +19,9 @@ const MOST_TURN: u64 = 1_000_000_000;
 /// A clock that goes back by more than this was set; a smaller step is disagreement of threads.
 const SET_BACK: u64 = 1_000_000_000;
 
+/// The most bytes that a stream catches up with after a late wake, beyond those of [`TURN`].
+const MOST_LATE: u64 = 16 << 10;
+
 /// Turns in a row that a stream loses because others have used the limit elsewhere.
 const MOST_POSTPONED: u8 = 5;
 
@@ -94,6 +97,8 @@ pub struct Pacer {
     /// Moment at which bytes passed last.
     passed: Option<u64>,
     seen: u64,
+    /// Nanoseconds by which the last turn came late, because its thread had other work.
+    late: u64,
 }
 
 impl PaceLimit {
@@ -145,7 +150,8 @@ impl Pacer {
             return Pace::Bytes(bytes);
         }
         // An allowance that was not used before that is lost.
-        self.paid = self.paid.max(now.saturating_sub(TURN));
+        let late = std::mem::take(&mut self.late);
+        self.paid = self.paid.max(now.saturating_sub(TURN + late));
         let piece = limit.piece(used);
         let wanted = offer.bytes.min(piece);
         let is_over = is_over(limit, used) && turn.postponed < MOST_POSTPONED;
@@ -202,6 +208,9 @@ impl Pacer {
             return Some(Pace::Until(reserved.at));
         }
         turn.postponed = 0;
+        if reserved.until.is_none() {
+            self.late = (now - reserved.at).min(limit.span_of(MOST_LATE));
+        }
         let until = *reserved.until.get_or_insert(now + TURN);
         let bytes = reserved.bytes.min(offer.bytes);
         reserved.bytes -= bytes;

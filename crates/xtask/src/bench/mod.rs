@@ -4,6 +4,7 @@ mod abuse;
 mod attacks;
 mod awake;
 mod bare;
+mod bwlim;
 mod certificates;
 mod checks;
 mod churn;
@@ -42,6 +43,8 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
                                  [--alone] [NAME=BINARY ...]
        cargo xtask bench large   [-n ENTRIES] [-c STREAMS] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench peers   [-n ENTRIES] [-d SECONDS] [-r ROUNDS] [--alone] [NAME=BINARY ...]
+       cargo xtask bench bwlim   [-n STREAMS] [-d SECONDS] [--rate BYTES] [--shared] [--alone]
+                                 [NAME=BINARY ...]
        cargo xtask bench certificates [-n CERTIFICATES] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench handshakes [-c CONNECTIONS] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench streams [-d SECONDS] [-n REQUESTS] [--alone] [NAME=BINARY ...]
@@ -77,6 +80,9 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   peers    a table shared by three processes: CPU of a tracked request with two peers and without, the
            time in which a fresh process is taught 1,000,000 entries, and the memory that two stopped
            peers pin
+  bwlim    10,000 responses that a bandwidth limit holds at 20,000 bytes per second each, or all
+           together with --shared: CPU of the proxy, the rate of all streams, of the slowest and of the
+           fastest beside the limit, memory per stream
   certificates  a directory of 10,000 certificates: how long a start takes, what memory they need, and what
            it takes to replace one, at rest and while all handshakes are made with it
   handshakes  what plain requests wait while full handshakes take all the time there is, with and
@@ -127,6 +133,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         "slow" => slow::run(rest),
         "large" => large::run(rest),
         "peers" => peers::run(rest),
+        "bwlim" => bwlim::run(rest),
         "certificates" => certificates::run(rest),
         "handshakes" => handshakes::run(rest),
         "streams" => streams::run(rest),

@@ -118,7 +118,7 @@ fn counting(directory: &Path, name: &str, port: u16) -> String {
     )
 }
 
-fn program() -> PathBuf {
+pub(super) fn program() -> PathBuf {
     tools::find("nginx").unwrap_or_else(|| "nginx".into())
 }
 

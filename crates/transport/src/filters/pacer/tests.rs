@@ -142,6 +142,18 @@ fn wakes_that_are_late_cost_no_bandwidth() {
 }
 
 #[test]
+fn wakes_of_a_thread_that_stalls_again_and_again_cost_no_bandwidth() {
+    for late in [300 * MS, 600 * MS] {
+        let mut senders = [Sender::new(400_000)];
+        play(&per_second(20_000), &mut senders, late);
+        let end = senders[0].end() as f64 / SECOND as f64;
+        assert!(end <= 20.4 + late as f64 / SECOND as f64, "{late}: {end} s");
+        let most = most_within(&senders[0].sent, SECOND);
+        assert!(most <= 20_000 + 4_000 + BUFFER, "{late}: {most} bytes in a second");
+    }
+}
+
+#[test]
 fn a_stream_is_woken_at_most_five_times_per_second() {
     for (bytes, period_ms) in [(20_000, 1_000), (1_000_000_000, 1_000), (200, 10), (1, 1), (50, 7)]
     {
