@@ -133,6 +133,8 @@ pub(crate) struct DraftProxy {
     pub(crate) unknown_addresses: Vec<UnknownAddress>,
     /// Caches that `filter` lines name.
     pub(crate) cache_filters: Vec<At<String>>,
+    /// `filter-sequence`: names of filters, for requests and for responses.
+    pub(crate) filter_sequences: [Option<At<Vec<String>>>; 2],
 }
 
 /// Servers of a line whose host is a name.
@@ -336,6 +338,7 @@ impl DraftProxy {
             named: Vec::new(),
             unknown_addresses: Vec::new(),
             cache_filters: Vec::new(),
+            filter_sequences: [None, None],
         }
     }
 

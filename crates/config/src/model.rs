@@ -57,9 +57,9 @@ pub use server::{Server, ServerOptions, Websocket};
 pub use settings::soft_stop::CloseSpread;
 pub use settings::splice::SpliceOptions;
 pub use settings::{
-    Compression, ConnectionMode, Cookie, CookieMode, Disguise, ErrorReply, ForwardFor, HeaderNames,
-    LogTransport, Mode, ProcessCompression, QuicCongestion, RetryOn, Reuse, StatsPage, TraceFilter,
-    UriKey,
+    Compression, CompressionDirection, ConnectionMode, Cookie, CookieMode, Disguise, ErrorReply,
+    ForwardFor, HeaderNames, LogTransport, Mode, ProcessCompression, QuicCongestion,
+    RequestCompression, RetryOn, Reuse, StatsPage, TraceFilter, UriKey,
 };
 pub use stdx::socket::Address;
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};

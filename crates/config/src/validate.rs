@@ -191,7 +191,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
             lints::proxy(&draft, cx);
         }
         filters::caches(&draft, inherited, shared, cx);
-        filters::complete(&mut draft, cx);
+        filters::finish(&mut draft, cx);
     }
     numbers::duplicate_ids(&draft, cx);
     check_page(&draft, cx);

@@ -44,12 +44,53 @@ pub struct TraceFilter {
 /// `compression`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Compression {
-    /// `algo`, in order of preference.
+    /// `algo`, `algo-res`, in order of preference.
     pub algorithms: Vec<Algorithm>,
-    /// `type`: prefixes of media types; when empty, every type but `multipart`.
+    /// `type`, `type-res`: prefixes of media types; when empty, every type but `multipart`.
     pub types: Vec<Vec<u8>>,
+    /// `minsize-res`: the least length of a body, where it is known.
+    pub min_size: u64,
+    /// The same for the bodies of requests.
+    pub request: RequestCompression,
+    /// `direction`.
+    pub direction: CompressionDirection,
     /// `offload`: removes `accept-encoding` from requests to servers.
     pub offload: bool,
+}
+
+/// Compression of the bodies of requests.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RequestCompression {
+    /// `algo-req`.
+    pub algorithm: Option<Algorithm>,
+    /// `type-req`.
+    pub types: Vec<Vec<u8>>,
+    /// `minsize-req`.
+    pub min_size: u64,
+}
+
+/// The messages that are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CompressionDirection {
+    /// `request`
+    Request,
+    /// `response`
+    #[default]
+    Response,
+    /// `both`
+    Both,
+}
+
+impl CompressionDirection {
+    /// Whether requests are compressed.
+    pub fn has_requests(self) -> bool {
+        self != Self::Response
+    }
+
+    /// Whether responses are compressed.
+    pub fn has_responses(self) -> bool {
+        self != Self::Request
+    }
 }
 
 /// Limits and levels of compression in the whole process.

@@ -30,7 +30,9 @@ use std::sync::Arc;
 use stdx::socket::Address;
 
 pub use fcgi::BackendApp;
-pub use filters::{Compression, Filter, ProcessCompression, TraceFilter};
+pub use filters::{
+    Compression, CompressionDirection, Filter, ProcessCompression, RequestCompression, TraceFilter,
+};
 pub use hashing::{HashKey, Hashing, UriKey};
 pub use link::{
     Announce, ConnectOptions, Disguise, Encryption, Expected, Follows, Link, Ports, Preamble,
@@ -590,6 +592,8 @@ pub struct Proxy {
     pub error_replies: BTreeMap<u16, ErrorReply>,
     /// Filters in the order of their lines.
     pub filters: Vec<Filter>,
+    /// `filter-sequence`: the filters that requests and responses pass, where lines name them.
+    pub filter_sequences: [Option<Vec<Filter>>; 2],
     /// `compression`.
     pub compression: Option<Compression>,
     /// The statistics page.

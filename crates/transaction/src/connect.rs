@@ -9,6 +9,7 @@ mod early_send;
 mod server_redirect;
 mod stream_acquire;
 
+use crate::filters;
 use crate::message::body_buffer;
 use crate::message::header_case;
 use crate::retry;
@@ -400,6 +401,7 @@ pub(crate) fn encode_request(
     if server.mux.takes_params() {
         fcgi::send_params(tx, backend, &server.mux, server.socket().transport())?;
     }
+    let (body, adjusts) = (filters::sent_body(tx), backend.back.settings.adjusts_case);
     let space = &mut *tx.space;
     server.mux.raise_mode(connection_mode(tx.client.proxy.settings.connection_mode));
     if server.has_max_requests() {
@@ -408,7 +410,6 @@ pub(crate) fn encode_request(
     if backend.back.settings.pretend_keep_alive {
         server.mux.pretend_keep_alive();
     }
-    let (body, adjusts) = (tx.request_body, backend.back.settings.adjusts_case);
     let out = &mut space.up.outbox.bytes;
     if !server.mux.takes_params() {
         header_case::request(&tx.worker, adjusts, &mut server.mux, (&mut space.request, body), out);

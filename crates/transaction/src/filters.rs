@@ -11,6 +11,7 @@ mod compression;
 mod script;
 mod trace;
 
+use engine::state::runtime::Proxy;
 use engine::state::session::transaction::Transaction;
 use mux::BodyKind;
 use sample::Side;
@@ -99,6 +100,20 @@ pub(crate) fn request_head(tx: &mut Transaction) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The head of the request goes to a server: its body may be compressed on the way.
+#[inline]
+pub(crate) fn request_to_server(tx: &mut Transaction) {
+    if has_any(tx) {
+        compression::request_body(tx);
+    }
+}
+
+/// How the body of the request is delimited behind the filters.
+#[inline]
+pub(crate) fn sent_body(tx: &Transaction) -> BodyKind {
+    if tx.notes.compressed_request.is_some() { BodyKind::Chunked } else { tx.request_body }
+}
+
 /// The heads of a request that the statistics page answers, and of the page.
 pub(crate) fn head_of_page(tx: &mut Transaction, body: BodyKind) {
     if has_any(tx) {
@@ -133,7 +148,8 @@ pub(crate) fn response_is_replaced(tx: &mut Transaction) {
 pub(crate) fn request(tx: &mut Transaction) {
     if has_any(tx) {
         // Rules on the response can limit the request while its payload passes.
-        tx.space.up.filters = payload_filters(tx, Side::Request, Limits::All, None);
+        let encoder = compression::request_encoder(tx);
+        tx.space.up.filters = payload_filters(tx, Side::Request, Limits::All, encoder);
     }
 }
 
@@ -201,6 +217,12 @@ pub(crate) fn local_response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
     body
 }
 
+/// The filters of a proxy that one direction passes, in order.
+fn in_order(proxy: &Proxy, side: Side) -> &[Filter] {
+    let settings = &proxy.settings;
+    settings.filter_sequences[side as usize].as_deref().unwrap_or(&settings.filters)
+}
+
 /// The bandwidth limits that are among the filters of a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Limits {
@@ -225,7 +247,7 @@ fn payload_filters(
     let back = back.map(|back| back.common.clone());
     let mut chain = FilterChain::default();
     for proxy in std::iter::once(front).chain(back) {
-        for filter in &proxy.settings.filters {
+        for filter in in_order(&proxy, side) {
             let filter = match filter {
                 Filter::Trace(settings) => {
                     let trace = trace::PayloadTrace::new(tx, settings, &proxy, side);

@@ -486,6 +486,7 @@ impl Exchange {
             server.mux.tunnel_behind_request();
         }
         tx.space.up.clear();
+        tx.notes.compressed_request = None;
         filters::request(tx);
         (self.up_over, self.up_again, self.up_switches) = (false, true, false);
     }

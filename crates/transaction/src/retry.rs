@@ -127,7 +127,7 @@ pub(crate) fn was_not_sent(tx: &mut Transaction) -> bool {
         return false;
     }
     // Of several TLS records, some may have been sent.
-    let clear = server.socket().bare().is_some();
+    let clear = server.socket().bare().is_some() && tx.notes.compressed_request.is_none();
     let whole = tx.request_body.is_empty() || tx.retry_copy.is_some();
     whole || (clear && recover(tx, unsent.split_off(unsent.len() - sent)))
 }

@@ -1,7 +1,7 @@
 //! Compressed responses, section 4.2 `compression`: which responses, by which encoding, and what
 //! clients receive.
 
-use crate::support::{Client, reply};
+use crate::support::{Client, Responder, reply};
 use crate::support::{LogReceiver, Message, Origin, Running, Setup, Talker, begun, decoded, page};
 use mux::BodyKind;
 
@@ -229,6 +229,63 @@ fn lists_of_the_backend_go_before_those_of_the_frontend() {
         let found = ["gzip", "deflate"].map(|accepted| coding(&of(accepted)).to_owned());
         assert_eq!(found, expected, "{front} {back}");
     }
+}
+
+#[test]
+fn proxies_in_a_row_compress_once_and_each_counts_the_bytes_once() {
+    let origin = Origin::answering(plain(&page()));
+    let lines = "    compression algo gzip\n    compression type text/plain";
+    let back = format!(
+        "{lines}\n    server next unix@<dir>/next\nlisten inner\n    bind unix@<dir>/next\n    \
+         server s <origin>\n{lines}"
+    );
+    let weir = Setup::http(lines, &back).with("origin", origin.address()).start();
+    let answer = get(&weir, "/", "Accept-Encoding: gzip\r\n");
+    assert_eq!(answer.all("content-encoding").collect::<Vec<_>>(), ["gzip"]);
+    assert_eq!(answer.all("vary").count(), 1);
+    assert_eq!(decoded("gzip", &answer.body), page().into_bytes());
+    for (proxy, side, bytes) in [
+        ("inner", "FRONTEND", page().len()),
+        ("inner", "BACKEND", page().len()),
+        ("web", "FRONTEND", 0),
+        ("app", "BACKEND", 0),
+    ] {
+        assert_eq!(weir.stat(proxy, side, "comp_in"), bytes.to_string(), "{proxy} {side}");
+    }
+    // Without the inner one, frontend and backend both name the filter.
+    let back = format!("    server s <origin>\n{lines}");
+    let weir = Setup::http(lines, &back).with("origin", origin.address()).start();
+    assert_eq!(coding(&get(&weir, "/", "Accept-Encoding: gzip\r\n")), "gzip");
+    for (proxy, side) in [("web", "FRONTEND"), ("app", "BACKEND")] {
+        assert_eq!(weir.stat(proxy, side, "comp_in"), page().len().to_string());
+        assert_eq!(weir.stat(proxy, side, "comp_rsp"), "1");
+    }
+}
+
+#[test]
+fn responses_of_fastcgi_applications_are_compressed() {
+    let output = format!("Content-Type: text/plain\r\n\r\n{}", page());
+    let app = Responder::answering(output);
+    let weir = Setup::http(
+        "",
+        "    use-fcgi-app app\n    server s <app> proto fcgi\n    compression algo gzip\n    \
+         compression direction both\n    compression algo-req gzip",
+    )
+    .append("fcgi-app app\n    docroot /srv\n")
+    .with("app", app.address())
+    .start();
+    let text = page();
+    let request = format!(
+        "POST /a HTTP/1.1\r\nHost: test\r\nAccept-Encoding: gzip\r\nContent-Length: {}\r\n\r\n{text}",
+        text.len()
+    );
+    let answer = weir.web().ask(request);
+    assert_eq!(coding(&answer), "gzip");
+    assert_eq!(decoded("gzip", &answer.body), page().into_bytes());
+    // An application gets the length of its body, so that stays as it is.
+    let asked = app.request(0);
+    assert_eq!(asked.param("CONTENT_LENGTH"), Some(&*text.len().to_string()));
+    assert_eq!(asked.param("HTTP_CONTENT_ENCODING"), None);
 }
 
 #[test]

@@ -272,6 +272,50 @@ fn filters_pass_payload_in_their_order() {
     }
 }
 
+/// A filter that prints payload comes in front of compression or behind it, by direction.
+#[test]
+fn sequences_choose_the_filters_of_each_direction_and_their_order() {
+    let (asked, answered) = ("REQUEST-BODY-xyz", "RESPONSE-BODY-xy");
+    let (question, body) = (asked.to_owned() + &page(), answered.to_owned() + &page());
+    let length = body.len();
+    let origin = Origin::answering(format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\n\r\n{body}"
+    ));
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: test\r\nAccept-Encoding: gzip\r\ncontent-length: {}\r\n\r\n{question}",
+        question.len()
+    );
+    // Whether requests and responses are compressed, and whether the filter sees their originals.
+    for (lines, compressed, seen) in [
+        (vec![], [true, true], [false, false]),
+        (vec!["request compression"], [true, true], [false, false]),
+        (vec!["response see"], [true, false], [false, true]),
+        (vec!["request trace,compression"], [true, true], [true, false]),
+        (vec!["response see,compression"], [true, true], [false, true]),
+        (vec!["response compression,see", "request see"], [false, true], [true, false]),
+    ] {
+        let lines: String =
+            lines.into_iter().map(|line| format!("    filter-sequence {line}\n")).collect();
+        let front = lines.clone()
+            + "    filter compression\n    filter trace name see hexdump\n    \
+               compression algo gzip\n    compression direction both\n    compression algo-req gzip";
+        let weir =
+            Setup::http(&front, "    server s <origin>").with("origin", origin.address()).start();
+        let before = origin.requests().len();
+        let answer = weir.web().ask(&request);
+        assert_eq!(answer.header("content-encoding").is_some(), compressed[1], "{lines}");
+        let sent = origin.request(before);
+        assert_eq!(sent.header("content-encoding").is_some(), compressed[0], "{lines}");
+        for (text, seen) in [asked, answered].into_iter().zip(seen) {
+            let printed = format!("|{text}|");
+            match seen {
+                true => weir.expect_error(&printed),
+                false => assert!(!weir.errors().contains(&printed), "{lines}: {text}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn streams_of_bytes_pass_filters() {
     let origin = Origin::new(|mut peer| {

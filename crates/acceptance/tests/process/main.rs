@@ -18,6 +18,7 @@ mod choices;
 mod command_line;
 mod compression;
 mod compression_limits;
+mod compression_requests;
 mod cookies;
 mod counting;
 mod dashboard;

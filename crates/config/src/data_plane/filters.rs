@@ -11,6 +11,12 @@ impl Builder<'_> {
         from.iter().filter_map(|filter| self.filter(filter)).collect()
     }
 
+    /// The filters of one direction. Events of SPOE do not depend on their order.
+    pub(super) fn sequence(&mut self, from: &[Filter]) -> Vec<settings::Filter> {
+        let payload = from.iter().filter(|filter| !matches!(filter, Filter::Spoe(_)));
+        payload.filter_map(|filter| self.filter(filter)).collect()
+    }
+
     fn filter(&mut self, from: &Filter) -> Option<settings::Filter> {
         match from {
             Filter::Trace(trace) => Some(settings::Filter::Trace(trace.clone())),

@@ -33,6 +33,10 @@ impl Builder<'_> {
             splice: common.splice,
             error_replies: common.error_replies.clone(),
             filters: self.filters(&common.filters),
+            filter_sequences: common
+                .filter_sequences
+                .each_ref()
+                .map(|list| list.as_ref().map(|list| self.sequence(list))),
             compression: common.compression.clone(),
             stats: common.stats.as_deref().cloned(),
             mail: common.email_alert.as_ref().map(|mail| self.mail(mail)),

@@ -111,6 +111,8 @@ pub struct Common {
     /// Filters in order of declaration; the one of `compression` is among them even without a line
     /// of its own.
     pub filters: Vec<Filter>,
+    /// `filter-sequence`: the filters that payload of requests and of responses passes, in order.
+    pub filter_sequences: [Option<Vec<Filter>>; 2],
     /// `compression`.
     pub compression: Option<Compression>,
     /// `stats *`; `None` when the page is off.

@@ -5,24 +5,54 @@ use crate::context::Cx;
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places, entry};
 use crate::line::{Args, Fault, Parsed};
-use crate::model::Compression;
-use crate::suggest;
+use crate::model::{Compression, CompressionDirection};
+use crate::{suggest, value};
 use compression::{ALGORITHMS, Algorithm, MAX_ALGORITHMS};
 use std::ops::RangeInclusive;
 
 type Verb = Keyword<Fill<DraftProxy>>;
 
-/// All verbs, alphabetical. Argument 0 is `compression`, argument 1 the verb.
+/// All verbs, alphabetical. Argument 0 is `compression`, argument 1 the verb. HAProxy 3 has those of
+/// one direction.
 pub(crate) const VERBS: &[Verb] = &[
     entry("algo", "<algorithm> ...", Places::ALL, "Adds algorithms.", algorithms),
+    entry("algo-req", "<algorithm>", Places::ALL, "Sets that of requests.", request_algorithm),
+    entry("algo-res", "<algorithm> ...", Places::ALL, "Adds algorithms.", algorithms),
+    entry("direction", "request|response|both", Places::ALL, "Sets what is compressed.", direction),
+    entry(
+        "minsize-req",
+        "<size>",
+        Places::ALL,
+        "Leaves shorter requests as they are.",
+        |p, _, a| {
+            section(p).request.min_size = size(a)?;
+            Ok(())
+        },
+    ),
+    entry(
+        "minsize-res",
+        "<size>",
+        Places::ALL,
+        "Leaves shorter responses as they are.",
+        |p, _, a| {
+            section(p).min_size = size(a)?;
+            Ok(())
+        },
+    ),
     entry("offload", "", Places::SIDES, "Asks servers for nothing compressed.", offload),
     entry(
         "type",
         "<mime type> ...",
         Places::ALL,
         "Adds beginnings of media types to compress.",
-        types,
+        |p, _, a| types(&mut section(p).types, a),
     ),
+    entry("type-req", "<mime type> ...", Places::ALL, "The same of requests.", |p, _, a| {
+        types(&mut section(p).request.types, a)
+    }),
+    entry("type-res", "<mime type> ...", Places::ALL, "The same of responses.", |p, _, a| {
+        types(&mut section(p).types, a)
+    }),
 ];
 
 /// One `compression` line.
@@ -64,10 +94,44 @@ fn unsupported(args: Args<'_>, n: usize) -> Fault {
     args.fault(n, message).suggest(suggest::nearest(name, known()))
 }
 
-fn types(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+fn types(to: &mut Vec<Vec<u8>>, args: Args<'_>) -> Parsed {
     args.need(2, "'compression' expects <type>.")?;
-    section(proxy).types.extend(args.texts(2).into_iter().map(bytes));
+    to.extend(args.texts(2).into_iter().map(bytes));
     Ok(())
+}
+
+fn request_algorithm(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.need(2, "'compression' expects <algorithm>.")?;
+    let algorithm = Algorithm::named(name).ok_or_else(|| unsupported(args, 2))?;
+    args.no_more_than(2)?;
+    section(proxy).request.algorithm = Some(algorithm);
+    Ok(())
+}
+
+fn direction(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let message = "'compression' expects 'request', 'response' or 'both' as direction.";
+    let direction = match args.need(2, message)? {
+        "request" => CompressionDirection::Request,
+        "response" => CompressionDirection::Response,
+        "both" => CompressionDirection::Both,
+        word => {
+            let nearest = suggest::nearest(word, ["request", "response", "both"].into_iter());
+            return Err(args.fault(2, message).suggest(nearest));
+        }
+    };
+    args.no_more_than(2)?;
+    section(proxy).direction = direction;
+    Ok(())
+}
+
+/// The size behind `minsize-req` or `minsize-res`.
+fn size(args: Args<'_>) -> Parsed<u64> {
+    let verb = args.text(1);
+    let given = args.need(2, format!("'compression' : '{verb}' expects a size."))?;
+    args.no_more_than(2)?;
+    value::size(given).map(u64::from).map_err(|at| {
+        args.fault_at(2, at, format!("'compression' : invalid size '{given}' for '{verb}'."))
+    })
 }
 
 fn offload(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {

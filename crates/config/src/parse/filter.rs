@@ -160,6 +160,40 @@ fn set_application(proxy: &mut DraftProxy, args: Args<'_>, n: usize, name: &str)
     Ok(())
 }
 
+/// `filter-sequence`
+pub(super) fn sequence(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let message = "'filter-sequence' expects 'request' or 'response', and a list of filters.";
+    let side = match args.need(1, message)? {
+        "request" => 0,
+        "response" => 1,
+        word => {
+            let nearest = suggest::nearest(word, ["request", "response"].into_iter());
+            return Err(args.fault(1, message).suggest(nearest));
+        }
+    };
+    let list = args.need(2, message)?;
+    args.no_more_than(2)?;
+    let names: Vec<String> = list.split(',').map(str::to_owned).collect();
+    for (at, name) in names.iter().enumerate() {
+        let message = match name.as_str() {
+            "" => format!("'filter-sequence' : a name is missing in '{list}'."),
+            name if names[..at].iter().any(|other| other == name) => {
+                format!("'filter-sequence' : '{name}' is listed twice.")
+            }
+            _ => continue,
+        };
+        return Err(args.fault(2, message));
+    }
+    let direction = args.text(1);
+    let line = &mut proxy.filter_sequences[side];
+    if line.is_some() {
+        let message = format!("'filter-sequence {direction}' is already set in this section.");
+        return Err(args.fault(1, message));
+    }
+    *line = Some(At { value: names, place: args.place().clone() });
+    Ok(())
+}
+
 fn compression(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let filters = &mut proxy.settings.common.filters;
     if filters.contains(&Filter::Compression) {

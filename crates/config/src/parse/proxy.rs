@@ -67,7 +67,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         "compression",
         "algo <algorithm> ... | type <mime type> ... | offload",
         Places::ALL,
-        "Compresses responses.",
+        "Compresses responses, and requests.",
         compression::line,
     ),
     entry(
@@ -186,6 +186,13 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         Places::SIDES,
         "Has payload pass through a filter.",
         filter::line,
+    ),
+    entry(
+        "filter-sequence",
+        "{ request | response } <filter>[,<filter>]*",
+        Places::SIDES,
+        "Sets which filters one direction passes, and in which order.",
+        filter::sequence,
     ),
     entry(
         "force-persist",

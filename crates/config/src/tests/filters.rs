@@ -1,6 +1,8 @@
 //! `compression` and `filter` lines, and the limits of compression.
 use super::*;
-use crate::model::{Compression, Filter, ProcessCompression, TraceFilter};
+use crate::model::{
+    Compression, CompressionDirection, Filter, ProcessCompression, RequestCompression, TraceFilter,
+};
 use compression::{Algorithm, Limits, Tuning};
 
 fn alerts(lines: &str) -> Vec<String> {
@@ -37,12 +39,73 @@ fn compression_lines_accumulate_and_imply_the_filter() {
             .map(|it| it.as_bytes().to_vec())
             .to_vec(),
         offload: true,
+        ..Compression::default()
     };
     assert_eq!((compression, filters), (Some(expected), vec![Filter::Compression]));
     assert_eq!(of(&listen("")), (None, Vec::new()));
     for lines in [" compression type a", " compression offload"] {
         let (compression, filters) = of(&listen(lines));
         assert!(compression.is_some() && filters.is_empty(), "{lines}");
+    }
+}
+
+#[test]
+fn compression_of_requests_and_of_responses_has_words_of_its_own() {
+    let (compression, filters) = of(&listen(
+        " compression direction both\n compression algo-req gzip\n compression type-req text/\n \
+         compression minsize-req 1k\n compression algo-res br\n compression type-res image/svg\n \
+         compression minsize-res 200\n compression type text/html",
+    ));
+    let expected = Compression {
+        algorithms: vec![Algorithm::Brotli],
+        types: vec![b"image/svg".to_vec(), b"text/html".to_vec()],
+        min_size: 200,
+        request: RequestCompression {
+            algorithm: Some(Algorithm::Gzip),
+            types: vec![b"text/".to_vec()],
+            min_size: 1_024,
+        },
+        direction: CompressionDirection::Both,
+        ..Compression::default()
+    };
+    assert_eq!((compression, filters), (Some(expected), vec![Filter::Compression]));
+    let (_, filters) = of(&listen(" compression direction request\n compression algo-req gzip"));
+    assert_eq!(filters, [Filter::Compression]);
+    let said = messages(&listen(" compression algo-req gzip"), Severity::Warning);
+    assert!(said.iter().any(|it| it.contains("has no effect without")), "{said:?}");
+    for (line, part) in [
+        ("direction", "expects 'request', 'response' or 'both'"),
+        ("direction up", "expects 'request', 'response' or 'both'"),
+        ("algo-req gzip deflate", "unexpected argument 'deflate'"),
+        ("algo-req lzma", "'lzma' is not a supported algorithm"),
+        ("minsize-req", "'minsize-req' expects a size"),
+        ("minsize-res x", "invalid size 'x' for 'minsize-res'"),
+    ] {
+        let said = alerts(&format!(" compression {line}"));
+        assert!(said[0].contains(part), "{line}: {said:?}");
+    }
+}
+
+#[test]
+fn sequences_name_declared_filters_by_their_word_or_their_own_name() {
+    let lines = " filter trace name a\n filter trace name b\n filter compression\n \
+                 filter-sequence request b,compression\n filter-sequence response trace";
+    let model = model(&listen(lines));
+    let common = &model.proxies[0].common;
+    let [a, b, compression] = [0, 1, 2].map(|at| common.filters[at].clone());
+    assert_eq!(common.filter_sequences, [Some(vec![b.clone(), compression]), Some(vec![a, b])]);
+    for (line, part) in [
+        ("", "expects 'request' or 'response'"),
+        ("up trace", "expects 'request' or 'response'"),
+        ("request", "expects 'request' or 'response'"),
+        ("request trace,", "a name is missing"),
+        ("request trace,trace", "'trace' is listed twice"),
+        ("request cache", "no filter 'cache' is declared"),
+        ("request trace compression", "unexpected argument 'compression'"),
+        ("request trace\n filter-sequence request trace", "already set in this section"),
+    ] {
+        let said = alerts(&format!(" filter trace\n filter-sequence {line}"));
+        assert!(said[0].contains(part), "{line}: {said:?}");
     }
 }
 

@@ -7,16 +7,32 @@ use crate::model::{At, Filter, Rules};
 use ::rules::{BandwidthLimit, BandwidthScope};
 use std::sync::Arc;
 
+/// Completes the filters of a section, and resolves the sequences that name them.
+pub(super) fn finish(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    complete(draft, cx);
+    sequences(draft, cx);
+}
+
 /// Adds the filter of `compression` lines, unless a line declares it. A section that declares
 /// other filters than caches must declare this one too, as its place among them matters.
-pub(super) fn complete(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+fn complete(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    if ignores_requests(draft) {
+        let message = format!(
+            "{} '{}': 'compression algo-req' has no effect without 'compression direction request' \
+             or 'both'.",
+            draft.word(),
+            draft.name
+        );
+        cx.about(Severity::Warning, &draft.place, message);
+    }
     let common = &mut draft.settings.common;
     let Some(compression) = &common.compression else { return };
+    let asked = compression.request.algorithm.is_some();
     if common.filters.contains(&Filter::Compression) {
         return;
     }
     if common.filters.iter().all(is_about_place) {
-        if !compression.algorithms.is_empty() {
+        if asked || !compression.algorithms.is_empty() {
             common.filters.push(Filter::Compression);
         }
         return;
@@ -27,6 +43,64 @@ pub(super) fn complete(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
         draft.name
     );
     cx.about(Severity::Alert, &draft.place, message);
+}
+
+/// Resolves the names of `filter-sequence` lines, once the filters of the section are complete.
+fn sequences(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    for side in 0..draft.filter_sequences.len() {
+        let Some(line) = draft.filter_sequences[side].take() else { continue };
+        let filters = &draft.settings.common.filters;
+        let mut list = Vec::new();
+        for name in &line.value {
+            let found = filters.iter().filter(|filter| is_named(filter, name));
+            let known = list.len();
+            list.extend(found.cloned());
+            if list.len() == known {
+                let message = format!(
+                    "{} '{}': 'filter-sequence' : no filter '{name}' is declared.",
+                    draft.word(),
+                    draft.name
+                );
+                let mut alert = Diagnostic::about(Severity::Alert, &line.place, message);
+                alert.suggestion = crate::suggest::nearest(name, filters.iter().map(word));
+                cx.diagnostics.push(alert);
+            }
+        }
+        draft.settings.common.filter_sequences[side] = Some(list);
+    }
+}
+
+/// The word of a filter behind `filter`.
+fn word(filter: &Filter) -> &str {
+    match filter {
+        Filter::Trace(_) => "trace",
+        Filter::Compression => "compression",
+        Filter::Cache(_) => "cache",
+        Filter::FcgiApp(_) => "fcgi-app",
+        Filter::BandwidthLimit(limit) if limit.side == sample::Side::Request => "bwlim-in",
+        Filter::BandwidthLimit(_) => "bwlim-out",
+        Filter::Spoe(_) => "spoe",
+        Filter::Script(line) => &line.name,
+    }
+}
+
+/// Whether a sequence that has this name means the filter: by its word, or by its own name.
+fn is_named(filter: &Filter, name: &str) -> bool {
+    let own = match filter {
+        Filter::Trace(trace) => trace.name == name,
+        Filter::BandwidthLimit(limit) => *limit.name == *name,
+        Filter::Cache(own) | Filter::FcgiApp(own) => own == name,
+        Filter::Spoe(line) => *line.engine.name == *name,
+        Filter::Script(line) => name.strip_prefix(sample::SCRIPT_PREFIX) == Some(&line.name),
+        Filter::Compression => false,
+    };
+    own || word(filter) == name
+}
+
+/// Whether requests have an algorithm and are not compressed.
+fn ignores_requests(draft: &DraftProxy) -> bool {
+    let compression = draft.settings.common.compression.as_ref();
+    compression.is_some_and(|it| it.request.algorithm.is_some() && !it.direction.has_requests())
 }
 
 /// Whether a line only gives the position of a filter that other lines define.

@@ -27,6 +27,8 @@ pub(crate) struct Listen {
     pub(crate) persists: bool,
     /// Bytes per second of each response's payload, if that is limited.
     pub(crate) bandwidth: Option<u32>,
+    /// Compression of requests and responses.
+    pub(crate) compression: Option<Compression>,
     /// Whether its clients speak HTTP/2.
     pub(crate) h2_front: bool,
     /// Whether its only server is the next listener, which speaks HTTP/2.
@@ -86,6 +88,7 @@ pub(crate) fn listen(algorithm: Algorithm, reuse: Reuse, servers: usize) -> List
         cookies: false,
         persists: false,
         bandwidth: None,
+        compression: None,
         h2_front: false,
         h2_back: false,
         tls_front: false,
@@ -137,6 +140,7 @@ impl Listen {
             ..Backend::default()
         };
         let (mut rules, mut filters) = self.bandwidth.map(limited).unwrap_or_default();
+        filters.extend(self.compression.as_ref().map(|_| Filter::Compression));
         if let Some(options) = self.spoe {
             let (filter, more) = agents::engine(options, 0);
             filters.push(filter);
@@ -145,6 +149,7 @@ impl Listen {
         let proxy = Proxy {
             rules,
             filters,
+            compression: self.compression,
             name: format!("listen{index}").into(),
             id: index as u32 + 1,
             mode: if self.is_tcp { Mode::Tcp } else { Mode::Http },

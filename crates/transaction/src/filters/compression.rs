@@ -5,12 +5,14 @@ use compression::{
     Algorithm, Body, EncodeError, Encoder, Flush, HeadEdit, LevelControl, Limits, Load, Refusal,
     RequestFacts, ResponseFacts, Scratch,
 };
+use engine::state::backend::application::application;
 use engine::state::runtime::{BackendRef, FrontendRef, Proxy};
 use engine::state::session::transaction::Transaction;
 use engine::state::worker::Worker;
 use htx::{Head, Method};
 use mux::BodyKind;
 use observability::telemetry::accounting;
+use sample::Side;
 use settings::{Compression, Filter};
 use std::fmt::{Debug, Formatter};
 use std::rc::Rc;
@@ -22,20 +24,95 @@ use transport::stats::counters::Metric;
 struct Effective<'a> {
     algorithms: &'a [Algorithm],
     types: &'a [Vec<u8>],
+    min_size: u64,
     offload: bool,
 }
 
+/// `compression` lines of the backend, then of the frontend, if the direction passes the filter in
+/// one of them.
+fn sections(tx: &Transaction, side: Side) -> Option<impl Iterator<Item = &Compression> + Clone> {
+    let filters = |proxy: &Proxy| super::in_order(proxy, side).contains(&Filter::Compression);
+    let (front, back): (&Proxy, &Proxy) = (&tx.client.proxy, tx.side());
+    let both = [back, front].into_iter().filter_map(|it| it.settings.compression.as_ref());
+    (filters(front) || filters(back)).then_some(both)
+}
+
 fn effective(tx: &Transaction) -> Option<Effective<'_>> {
-    let filters = |proxy: &Proxy| proxy.settings.filters.contains(&Filter::Compression);
-    let (front, side): (&Proxy, &Proxy) = (&tx.client.proxy, tx.side());
-    if !filters(front) && !filters(side) {
+    let both = sections(tx, Side::Response)?;
+    let first = both.clone().find(|it| !it.algorithms.is_empty())?;
+    if !first.direction.has_responses() {
         return None;
     }
-    let both = || [side, front].into_iter().filter_map(|it| it.settings.compression.as_ref());
-    let algorithms = both().map(|it| it.algorithms.as_slice()).find(|list| !list.is_empty())?;
-    let types = both().map(|it| it.types.as_slice()).find(|list| !list.is_empty());
-    let offload = both().any(|it: &Compression| it.offload);
-    Some(Effective { algorithms, types: types.unwrap_or_default(), offload })
+    let types = both.clone().map(|it| it.types.as_slice()).find(|list| !list.is_empty());
+    Some(Effective {
+        algorithms: &first.algorithms,
+        types: types.unwrap_or_default(),
+        min_size: both.clone().map(|it| it.min_size).find(|size| *size > 0).unwrap_or(0),
+        offload: both.clone().any(|it| it.offload),
+    })
+}
+
+/// Decides whether the body of the request is compressed on its way to the server, and edits its
+/// head then. A request whose body is compressed is sent once.
+pub(super) fn request_body(tx: &mut Transaction) {
+    let Some(algorithm) = request_algorithm(tx) else { return };
+    let tuning = &tx.worker.shared.settings.compression.tuning;
+    let memory = Encoder::most_memory(algorithm, tuning);
+    if limits(&tx.worker).admit(&load(&tx.worker), memory).is_err() {
+        if let BodyKind::Length(length) = tx.request_body {
+            accounting::add_both(tx, Metric::CompressionBypassed, length);
+        }
+        return;
+    }
+    edit(&mut tx.space.request, HeadEdit::Remove { name: "content-length" });
+    let value = algorithm.token();
+    edit(&mut tx.space.request, HeadEdit::Add { name: "content-encoding", value });
+    tx.notes.compressed_request = Some(algorithm);
+    (tx.notes.used, tx.notes.sent_once) = (true, true);
+}
+
+/// The algorithm for the body of the request; `None`: it stays as it is.
+fn request_algorithm(tx: &Transaction) -> Option<Algorithm> {
+    let both = sections(tx, Side::Request)?;
+    let first = both.clone().find(|it| it.request.algorithm.is_some())?;
+    let algorithm = first.request.algorithm.filter(|it| *it != Algorithm::Identity)?;
+    let min_size = both.clone().map(|it| it.request.min_size).find(|size| *size > 0).unwrap_or(0);
+    let body = match tx.request_body {
+        BodyKind::Length(length) if length >= min_size => Body::Length(length),
+        BodyKind::Chunked => Body::Delimited,
+        _ => return None,
+    };
+    // Applications of FastCGI get a length.
+    let is_application = tx.backend.as_ref().is_some_and(|it| application(&it.back).is_some());
+    if !first.direction.has_requests() || is_application {
+        return None;
+    }
+    let request = &tx.space.request;
+    // The conditions on a body are those of a response.
+    let mut facts = ResponseFacts::new(200, request.version().at_least_11(), body);
+    request.fields().for_each(|field| facts.field(field.name, field.value));
+    let types = both.map(|it| it.request.types.as_slice()).find(|list| !list.is_empty());
+    compression::decide(algorithm, &facts, types.unwrap_or_default()).ok().map(|_| algorithm)
+}
+
+/// The encoder of the body of the request, whose head says that it is compressed.
+pub(super) fn request_encoder(tx: &Transaction) -> Option<Box<dyn PayloadFilter>> {
+    let algorithm = tx.notes.compressed_request?;
+    Some(encoder(tx, algorithm).unwrap_or_else(|| Box::new(NoEncoder)))
+}
+
+/// In place of an encoder for which there is no memory, where the head is on its way.
+#[derive(Debug)]
+struct NoEncoder;
+
+impl PayloadFilter for NoEncoder {
+    fn replaces(&self) -> bool {
+        true
+    }
+
+    fn take(&mut self, _: Offer<'_>, _: &mut Vec<u8>) -> Taken {
+        Taken::Failed
+    }
 }
 
 /// Chooses the algorithm that the client takes, while its request is at hand.
@@ -72,6 +149,9 @@ pub(super) fn response_begins(tx: &mut Transaction, body: BodyKind) {
         BodyKind::Chunked => Body::Delimited,
         BodyKind::None | BodyKind::UntilClose | BodyKind::Tunnel => Body::UntilClose,
     };
+    if matches!(body, Body::Length(length) if length < settings.min_size) {
+        return;
+    }
     if compression::decide(algorithm, &facts_of(&tx.space.response, body), settings.types).is_err()
     {
         return;

@@ -4,7 +4,7 @@
 
 mod payload;
 
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::{Proxy, ProxyRef};
 use engine::state::session::script_filters::AttachedFilter;
 use engine::state::session::transaction::Transaction;
 use engine::state::worker::Worker;
@@ -95,6 +95,9 @@ pub(super) fn framing(head: &Head, body: BodyKind) -> BodyKind {
 fn tell(tx: &mut Transaction, event: FilterEvent, side: Side, first: usize) -> Result<(), Failure> {
     for at in first..tx.notes.script_filters.len() {
         let attached = tx.notes.script_filters[at].clone();
+        if event == FilterEvent::HttpHeaders && !passes(tx, &attached, side) {
+            continue;
+        }
         let http = tx.client.mode == Mode::Http;
         let mut view = View::of(tx);
         let worker = view.worker;
@@ -108,6 +111,13 @@ fn tell(tx: &mut Transaction, event: FilterEvent, side: Side, first: usize) -> R
         }
     }
     Ok(())
+}
+
+/// Whether one direction passes a filter: not if `filter-sequence` leaves it out.
+fn passes(tx: &Transaction, attached: &AttachedFilter, side: Side) -> bool {
+    let front: &Proxy = &tx.client.proxy;
+    let mut filters = [front, tx.side()].into_iter().flat_map(|it| super::in_order(it, side));
+    filters.any(|filter| matches!(filter, Filter::Script(line) if *line == attached.line))
 }
 
 fn refusal(tx: &Transaction, side: Side) -> Failure {

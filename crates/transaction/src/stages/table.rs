@@ -370,6 +370,7 @@ fn parameters<'a>(tx: &'a mut Transaction, backend: &'a BackendRef) -> StageFutu
 
 fn request_head(tx: &mut Transaction, _: &BackendRef) -> Result<StageOutcome, Failure> {
     filters::request_head(tx)?;
+    filters::request_to_server(tx);
     Ok(StageOutcome::Next)
 }
 

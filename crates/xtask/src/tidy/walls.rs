@@ -276,6 +276,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "balance",
             "buf",
+            "compression",
             "engine",
             "health",
             "htx",

@@ -125,6 +125,8 @@ pub struct Notes {
     pub coding: Option<compression::Algorithm>,
     /// The algorithm that the response is compressed with.
     pub compressed: Option<compression::Algorithm>,
+    /// The algorithm that the body of the request is compressed with.
+    pub compressed_request: Option<compression::Algorithm>,
     /// Bandwidth limits that rules have enabled.
     pub bandwidth: BandwidthLimits,
     /// FastCGI parameters of the request, encoded.
@@ -181,7 +183,7 @@ impl Notes {
         self.unique_id.take();
         self.params.clear();
         (self.unsecured, self.cache) = (None, None);
-        (self.coding, self.compressed) = (None, None);
+        (self.coding, self.compressed, self.compressed_request) = (None, None, None);
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
     }
 }
