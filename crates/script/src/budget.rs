@@ -4,10 +4,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use stdx::Mutex;
 
 /// Milliseconds that a script may hold its thread where it cannot be interrupted: in fetches,
-/// converters, coroutines of its own, and functions that the interpreter's library calls. The
-/// watchdog ends a process that is held for 2 s. HAProxy 2.9 has the same as
-/// `tune.lua.burst-timeout`.
-pub(crate) const BURST: u64 = 1_000;
+/// converters, coroutines of its own, and functions that the interpreter's library calls: the default of
+/// `tune.lua.burst-timeout`. The watchdog ends a process that is held for 2 s.
+pub const BURST: u64 = 1_000;
+
+/// The time that a function may take that runs to its end in one turn; 0 is without end.
+pub(crate) fn in_one_turn(limit: u64, burst: u64) -> u64 {
+    match (limit, burst) {
+        (0, one) | (one, 0) => one,
+        (limit, burst) => limit.min(burst),
+    }
+}
 
 /// The progress of a script.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Filters of scripts: one object per line of the configuration, and one per stream.
 
-use crate::budget::BURST;
+use crate::budget::in_one_turn;
 use crate::call::{Answer, Loading, Request, Step, failure};
 use crate::error::LoadError;
 use crate::fault::Fault;
@@ -132,7 +132,7 @@ impl State {
         host: &mut dyn Host,
     ) -> Step {
         let run = self.next_run();
-        let limit = if limit == 0 { BURST } else { limit.min(BURST) };
+        let limit = in_one_turn(limit, self.limits.burst);
         let (mut step, mut script) = self.launch(function, values(run), (run, limit, false), host);
         while let (Step::Waits(Request::Slice), Some(script)) = (&step, &mut script) {
             step = self.resume(script, Answer::Done, host);

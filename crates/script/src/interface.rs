@@ -1,6 +1,6 @@
 //! The names of HAProxy's interface for scripts, with what becomes of each.
 
-use crate::{Limits, State};
+use crate::{BURST, Limits, State};
 use mlua::{Table, Value};
 
 /// One name per line.
@@ -71,7 +71,7 @@ fn works(state: &State, name: &str) -> bool {
 /// The names in the order of the page: working ones, then missing ones.
 fn lists() -> (Vec<&'static str>, Vec<&'static str>) {
     let clock = || 0;
-    let limits = Limits { number: 0, instructions: 10_000, memory: 0, clock };
+    let limits = Limits { number: 0, instructions: 10_000, memory: 0, burst: BURST, clock };
     let state = State::new(limits).expect("memory");
     NAMES.lines().partition(|name| works(&state, name))
 }

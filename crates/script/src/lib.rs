@@ -35,6 +35,7 @@ mod surroundings;
 #[cfg(test)]
 mod tests;
 
+pub use budget::BURST;
 pub use call::{Answer, Call, HttpRequest, Request, Script, Step, Subject};
 pub use error::{LoadError, ScriptError};
 pub use fault::Fault;

@@ -1,5 +1,6 @@
 //! Loads the files of a configuration, and answers which functions they have registered.
 
+use crate::budget::BURST;
 use crate::error::LoadError;
 use crate::host::NoHost;
 use crate::registry::{Registered, ServiceMode};
@@ -17,6 +18,8 @@ pub struct Settings {
     pub instructions: u32,
     /// Bytes of memory; 0 without limit (`tune.lua.maxmem`).
     pub memory: usize,
+    /// Milliseconds of one turn; 0 without end (`tune.lua.burst-timeout`).
+    pub burst: u64,
     /// The time that scripts have.
     pub timeouts: Timeouts,
     /// The threads of the process.
@@ -72,7 +75,7 @@ impl Loader {
 
     fn state(&self, number: u32) -> Result<State, LoadError> {
         let clock = self.clock;
-        State::new(Limits { number, instructions: INSTRUCTIONS, memory: 0, clock })
+        State::new(Limits { number, instructions: INSTRUCTIONS, memory: 0, burst: BURST, clock })
     }
 
     /// Has `require` look in another path first: `variable` is `path` or `cpath`.
@@ -147,7 +150,7 @@ impl Loader {
         }
         let mut shared = shared.take();
         for state in threads.iter_mut().chain(&mut shared) {
-            state.limit(settings.instructions, settings.memory)?;
+            state.limit(settings.instructions, settings.memory, settings.burst)?;
             let per_thread = state.number() > 0;
             let own = filters.iter().enumerate().filter(|(_, it)| it.per_thread == per_thread);
             for (number, line) in own {

@@ -1,6 +1,6 @@
 //! Runs scripts: bodies of files, functions of `core.register_init`, tasks, registered functions.
 
-use crate::budget::{BURST, Pace};
+use crate::budget::Pace;
 use crate::call::{
     Answer, Call, HttpRequest, Loading, Request, Script, Step, Subject, failure, request, returned,
 };
@@ -50,7 +50,7 @@ impl State {
         };
         let first = [LuaValue::Function(function), LuaValue::Function(self.handler.clone())];
         let values = MultiValue::from_iter(first.into_iter().chain(values));
-        let mut pace = Pace { run, limit, burst: BURST, used: 0, waits };
+        let mut pace = Pace { run, limit, burst: self.limits.burst, used: 0, waits };
         let step = self.turn(&thread, values, &mut pace, host, Loading::default());
         if !matches!(step, Step::Waits(_)) {
             return (step, None);

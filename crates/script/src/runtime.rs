@@ -1,6 +1,6 @@
 //! The states of the process, and fetches and converters as functions of expressions.
 
-use crate::budget::BURST;
+use crate::budget::in_one_turn;
 use crate::call::{Call, Step, Subject};
 use crate::error::LoadError;
 use crate::host::{Host, NoHost};
@@ -244,10 +244,7 @@ impl ScriptFunction for Function {
         };
         let subject = input.map_or(Subject::Transaction, Subject::Value);
         let mut host = FactsHost { facts };
-        let limit = match runtime.timeouts.session {
-            0 => BURST,
-            limit => limit.min(BURST),
-        };
+        let limit = in_one_turn(runtime.timeouts.session, state.limits.burst);
         let (mut step, mut script) = state.start(call, subject, &args, limit, &mut host);
         // An expression cannot be suspended: its slices follow one another.
         while let (Step::Waits(crate::Request::Slice), Some(script)) = (&step, &mut script) {
@@ -279,13 +276,14 @@ impl Host for FactsHost<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BURST;
     use crate::state::Limits;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     #[test]
     fn every_waiting_task_is_woken_at_the_end_of_a_turn() {
         let clock = || 0;
-        let limits = Limits { number: 0, instructions: 10_000, memory: 0, clock };
+        let limits = Limits { number: 0, instructions: 10_000, memory: 0, burst: BURST, clock };
         let cell = Cell::new(State::new(limits).expect("memory"));
         let woken = Arc::new(AtomicUsize::new(0));
         let turn = cell.enter(|| {}).expect("the state is free");

@@ -30,6 +30,8 @@ pub struct Limits {
     pub instructions: u32,
     /// Bytes of memory; 0 without limit (`tune.lua.maxmem`).
     pub memory: usize,
+    /// Milliseconds of one turn; 0 without end (`tune.lua.burst-timeout`).
+    pub burst: u64,
     /// Milliseconds of a clock that only goes forward.
     pub clock: fn() -> u64,
 }
@@ -121,8 +123,8 @@ impl State {
     ///
     /// # Errors
     /// There is not enough memory.
-    pub fn limit(&mut self, instructions: u32, memory: usize) -> Result<(), LoadError> {
-        (self.limits.instructions, self.limits.memory) = (instructions, memory);
+    pub fn limit(&mut self, instructions: u32, memory: usize, burst: u64) -> Result<(), LoadError> {
+        self.limits = Limits { instructions, memory, burst, ..self.limits };
         hook(&self.lua, self.limits, &self.budget)
             .and_then(|()| self.lua.set_memory_limit(memory).map(drop))
             .map_err(LoadError::from)

@@ -1,8 +1,8 @@
 //! Scripts as they are called: results, waits, limits, failures.
 
 use crate::{
-    Answer, Call, ClientRequest, ClientResponse, Fault, Host, Limits, NoHost, Private, Request,
-    State, Step, Subject,
+    Answer, BURST, Call, ClientRequest, ClientResponse, Fault, Host, Limits, NoHost, Private,
+    Request, State, Step, Subject,
 };
 use sample::vars::{VarState, Variables};
 use sample::{Facts, Value, VarName};
@@ -18,7 +18,7 @@ fn clock() -> u64 {
 }
 
 fn limits() -> Limits {
-    Limits { number: 0, instructions: 10_000, memory: 0, clock }
+    Limits { number: 0, instructions: 10_000, memory: 0, burst: BURST, clock }
 }
 
 fn loaded(text: &str) -> State {

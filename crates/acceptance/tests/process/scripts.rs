@@ -1,6 +1,9 @@
 //! Scripts in Lua: loaded with the configuration, called by expressions, rules and the process.
 
+use crate::support::master::Master;
 use crate::support::{LogReceiver, Moment, Origin, Running, Setup, eventually};
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::time::Duration;
 
 /// `tune.lua.session-timeout` and `tune.lua.service-timeout` by default.
@@ -214,6 +217,79 @@ fn no_script_holds_its_thread_for_longer_than_a_second_with_the_default_limits()
     assert_eq!(weir.web().get("/").header("x-e"), Some("[]"));
     assert_eq!(weir.web().get("/inner").header("x-e"), Some("[]"));
     weir.expect_error("Lua function 'inner': [state-id 0] runtime error: execution timeout");
+}
+
+#[test]
+fn a_turn_of_a_script_is_ended_after_burst_timeout() {
+    let weir = setup(
+        "core.register_fetches('loop', function(txn) while true do pcall(string.rep, 'x') end end)",
+        "    http-request return status 200 hdr x-e [%[lua.loop]]",
+    )
+    .global("tune.lua.burst-timeout 50")
+    .start();
+    let took = (0..5).map(|_| {
+        let begun = Moment::now();
+        assert_eq!(weir.web().get("/").header("x-e"), Some("[]"));
+        begun.elapsed()
+    });
+    // A second without the line.
+    assert!(took.min().is_some_and(|it| it < Duration::from_millis(900)));
+    weir.expect_error("Lua sample-fetch 'loop': [state-id 0] runtime error: execution timeout");
+}
+
+/// One service has sent half of its response, one action waits, a task never ends.
+#[test]
+fn scripts_in_the_middle_of_their_work_end_properly_after_a_reload() {
+    let gate = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = gate.local_addr().expect("a listener").port();
+    let script = "
+        core.register_task(function() while true do core.msleep(10) end end)
+        local function wait()
+            local s = core.tcp()
+            s:settimeout(60)
+            s:connect('127.0.0.1', PORT)
+            local line = s:receive('*l')
+            s:close()
+            return line
+        end
+        core.register_action('wait', {'http-req'}, function(txn) txn:set_var('txn.v', wait()) end)
+        core.register_service('half', 'http', function(applet)
+            applet:set_status(200)
+            applet:add_header('content-length', '10')
+            applet:start_response()
+            applet:send('first-')
+            applet:send(wait())
+        end)";
+    let text = "global\n    nbthread 2\n    stats socket <dir>/cli level admin\n    \
+                lua-load <dir>/a.lua\n    tune.lua.session-timeout 60s\n    \
+                tune.lua.service-timeout 60s\ndefaults\n    mode http\n    timeout connect 5s\n    \
+                timeout client 60s\n    timeout server 60s\nfrontend web\n    bind <web>\n    \
+                http-request use-service lua.half if { path /half }\n    http-request lua.wait\n    \
+                http-request return status 200 content-type text/plain lf-string %[var(txn.v)]\n";
+    let setup = Setup::new(text).file("a.lua", &script.replace("PORT", &port.to_string()));
+    let master = Master::start(setup, &["-W"]);
+    let old = master.worker();
+    let mut clients = ["/half", "/wait"].map(|path| {
+        let mut client = master.running.web();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
+        let (waiting, _) = gate.accept().expect("the script connects");
+        (client, waiting)
+    });
+    let head = clients[0].0.head();
+    assert_eq!((head.status(), clients[0].0.take(6)), (200, b"first-".to_vec()));
+    assert_eq!(master.cli("reload"), "Loading success.");
+    eventually("the old worker to stop", || {
+        let info = master.cli(&format!("@!{old} show info"));
+        info.contains("\nStopping: 1\n").then_some(())
+    });
+    for (_, waiting) in &mut clients {
+        waiting.write_all(b"last\n").expect("the script reads");
+    }
+    let [(mut half, _), (mut waiter, _)] = clients;
+    assert_eq!(half.take(4), b"last");
+    assert_eq!(waiter.response().text(), "last");
+    drop((half, waiter));
+    master.running.expect_error(&format!("Former worker ({old}) exited with code 0 (Exit)"));
 }
 
 #[test]
@@ -661,18 +737,17 @@ fn an_action_that_yields_runs_anew_when_more_has_come() {
     let script = "local n = 0
         core.register_action('more', {'tcp-req'}, function(txn)
             n = n + 1
+            core.Warning('call ' .. n)
             if txn.req:get_in_len() < 5 then return act.YIELD end
             txn:set_var('txn.n', n)
-        end)
-        core.register_cli({'runs'}, 'runs : how often', function(applet)
-            applet:send(n .. '\\n') end)";
+        end)";
     let origin = Origin::answering("x");
     let log = LogReceiver::new();
     let rules = "    tcp-request content lua.more\n    log-format %[var(txn.n)]";
     let weir = plain(script, rules).between(&origin, &log);
     let mut client = weir.web();
     client.send("ab");
-    eventually("the first run", || (weir.cli("runs") == "1").then_some(()));
+    weir.expect_error("call 1");
     client.send("cdef");
     client.half_close();
     client.rest();

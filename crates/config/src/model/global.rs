@@ -172,6 +172,8 @@ pub struct TuneLua {
     pub forced_yield: Option<u32>,
     /// `tune.lua.maxmem`: megabytes of each state; 0 without limit.
     pub max_memory: Option<u32>,
+    /// `tune.lua.burst-timeout`: milliseconds of one turn; 0 without end.
+    pub burst_timeout: Option<u64>,
     /// `tune.lua.session-timeout`: milliseconds of an action.
     pub session_timeout: Option<u64>,
     /// `tune.lua.service-timeout`: milliseconds of a service.

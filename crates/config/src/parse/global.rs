@@ -408,6 +408,9 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     entry("tune.listener.multi-queue", "{ on | off }", "Spreads clients by load.", |g, _, a| {
         on_off(a).map(|on| g.settings.spreads_clients = on)
     }),
+    entry("tune.lua.burst-timeout", "<time>", "Bounds a turn of a script.", |g, _, a| {
+        lua::timeout(g, a)
+    }),
     entry(
         "tune.lua.forced-yield",
         "<number>",

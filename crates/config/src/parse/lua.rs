@@ -89,10 +89,12 @@ pub(super) fn max_memory(g: &mut Global, args: Args<'_>) -> Parsed {
     digits(args, 0..=MEGABYTES).map(|n| g.lua.max_memory = Some(n))
 }
 
-/// `tune.lua.session-timeout`, `tune.lua.service-timeout`, `tune.lua.task-timeout`
+/// `tune.lua.burst-timeout`, `tune.lua.session-timeout`, `tune.lua.service-timeout`,
+/// `tune.lua.task-timeout`
 pub(super) fn timeout(g: &mut Global, args: Args<'_>) -> Parsed {
     let span = time(args, "expects a time value as parameter.")?;
     match args.text(0) {
+        "tune.lua.burst-timeout" => g.lua.burst_timeout = Some(span),
         "tune.lua.session-timeout" => g.lua.session_timeout = Some(span),
         "tune.lua.service-timeout" => g.lua.service_timeout = Some(span),
         _ => g.lua.task_timeout = Some(span),

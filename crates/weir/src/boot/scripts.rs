@@ -3,7 +3,7 @@
 use crate::{PATIENCE, complain};
 use config::Scripts;
 use sample::{ParseContext, ScriptAction, ScriptFunction, ScriptNames};
-use script::{LoadError, Loader, Runtime, Settings, Surroundings, Timeouts};
+use script::{BURST, LoadError, Loader, Runtime, Settings, Surroundings, Timeouts};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -35,6 +35,7 @@ impl ScriptLoader {
         let settings = Settings {
             instructions: tune.forced_yield.unwrap_or(SLICE),
             memory: tune.max_memory.unwrap_or(0) as usize * 1024 * 1024,
+            burst: tune.burst_timeout.unwrap_or(BURST),
             timeouts: Timeouts {
                 session: tune.session_timeout.unwrap_or(times.session),
                 service: tune.service_timeout.unwrap_or(times.service),
