@@ -19,6 +19,7 @@ mod tests;
 pub use engine::state::runtime::Shared;
 pub use engine::state::worker::Worker;
 pub use frontend::listener::shut_frontend;
+pub use run::ocsp_update::update as update_staple;
 pub use run::start::{build, start};
 pub use transaction::call::http_call::{CallError, HttpCall, HttpRequest};
 pub use transport::thread::buffers::PoolUse;

@@ -1,6 +1,7 @@
 //! Composition: the tasks that each thread starts with and the upkeep of its state.
 
 pub(crate) mod maintenance;
+pub(crate) mod ocsp_update;
 pub(crate) mod scripts;
 pub mod server_add_delete;
 pub(crate) mod start;

@@ -5,13 +5,13 @@ use crate::dh::{self, Exchange};
 use crate::ecdsa::KeyCurve;
 use crate::hello::KeyKind;
 use crate::key::{Key, Secret};
-use crate::staple::Staple;
+use crate::staple::{Staple, responder};
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::pkey::Id;
 use openssl::x509::{X509, X509Ref, X509VerifyResult};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use stdx::Mutex;
 
 /// A certificate, its chain and its key.
@@ -32,8 +32,10 @@ pub struct Certificate {
     pub(crate) dh: Option<dh::Shared>,
     /// Parameters that are used when the file has none.
     pub(crate) common_dh: Option<dh::Shared>,
-    /// The OCSP response that is stapled.
-    pub(crate) staple: Option<Arc<Staple>>,
+    /// The OCSP response that is stapled, or the place of one that is to be fetched.
+    staple: OnceLock<Arc<Staple>>,
+    /// `ocsp-update` of the lists that name it.
+    update_mode: OnceLock<bool>,
     /// An OCSP response was given but the issuer is unknown, so the response cannot be checked.
     pub(crate) lacks_issuer: bool,
     /// The list of signed certificate timestamps (RFC 6962).
@@ -56,6 +58,31 @@ impl Certificate {
     /// The name of the file that it was loaded from.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its OCSP response; that may be empty.
+    pub(crate) fn staple(&self) -> Option<&Arc<Staple>> {
+        self.staple.get()
+    }
+
+    /// Has its OCSP response fetched from now on, where the certificate names a responder and its
+    /// authority is known.
+    pub(crate) fn begin_updates(&self) {
+        if responder(&self.leaf).is_none() {
+            return;
+        }
+        if self.staple.get().is_none() {
+            let authority = self.issuer.as_ref().or(self.chain.first());
+            let made = authority.and_then(|it| Staple::new(Vec::new(), &self.leaf, it));
+            // Another thread may have been faster.
+            made.into_iter().for_each(|made| drop(self.staple.set(Arc::new(made))));
+        }
+        self.staple.get().into_iter().for_each(|staple| staple.begin_updates());
+    }
+
+    /// Notes the `ocsp-update` of a list; `false`: another list says the opposite.
+    pub(crate) fn takes_update_mode(&self, mode: Option<bool>) -> bool {
+        mode.is_none_or(|mode| *self.update_mode.get_or_init(|| mode) == mode)
     }
 
     /// The certificates that are sent behind the leaf.
@@ -124,7 +151,7 @@ impl CertificateDraft {
             chain_file: certificate.chain_file.clone(),
             key: Some(certificate.key.clone()),
             dh: certificate.dh.clone(),
-            ocsp: certificate.staple.as_ref().map(|staple| staple.response().to_vec()),
+            ocsp: certificate.staple().map(|staple| staple.response().to_vec()),
             sctl: certificate.sctl.clone(),
             issuer: certificate.issuer.clone(),
         }
@@ -164,8 +191,8 @@ impl CertificateDraft {
 
     /// The certificate of this name, with parameters from `exchange` if it has none of its own.
     pub(crate) fn complete(self, name: &str, exchange: &Exchange) -> Result<Certificate, Flaw> {
-        let staple = self.staple().map(Arc::new);
-        let lacks_issuer = self.ocsp.is_some() && staple.is_none();
+        let staple = self.staple().map(Arc::new).map_or_else(OnceLock::new, OnceLock::from);
+        let lacks_issuer = self.ocsp.is_some() && staple.get().is_none();
         let (leaf, key) = self.leaf.zip(self.key).ok_or(Flaw::Incomplete)?;
         if !key.fits(&leaf) {
             return Err(Flaw::Foreign);
@@ -183,6 +210,7 @@ impl CertificateDraft {
             key,
             dh: self.dh,
             staple,
+            update_mode: OnceLock::new(),
             lacks_issuer,
             sctl: self.sctl,
             issuer: self.issuer,

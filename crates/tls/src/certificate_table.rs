@@ -19,7 +19,7 @@ use crate::options::{Options, Verify};
 use crate::parallel::parallel_map;
 use crate::replay;
 use crate::settings::{BindSettings, Defaults};
-use crate::setup_error::SetupError;
+use crate::setup_error::{CertificateError, SetupError};
 use crate::sni::{Names, excludes};
 use crate::staple::Unfit;
 use crate::store::{CertificateSource, Files, Store};
@@ -176,7 +176,7 @@ impl Served {
             None => self.show(ssl, &certificate.leaf, certificate.links())?,
         }
         self.finish(ssl, offered)?;
-        if (certificate.staple.is_some() || certificate.sctl.is_some())
+        if (certificate.staple().is_some() || certificate.sctl.is_some())
             && let Some(index) = context::shown()
         {
             ssl.set_ex_data(index, certificate.clone());
@@ -356,6 +356,9 @@ impl CertificateTable {
         let found = ground.store.load(name, ground.files).map_err(SetupError::from);
         let added = found.and_then(|found| {
             found.into_iter().try_for_each(|it| {
+                if !it.takes_update_mode(listed.options.ocsp_update) {
+                    return Err(CertificateError::UpdateModes(it.name.clone()).into());
+                }
                 let terms = self.terms(options, listed, ground)?;
                 let few = self.places.len() < READY;
                 let ready = few.then(|| terms.ready(&it, ground)).flatten();
@@ -399,6 +402,9 @@ impl CertificateTable {
     ) {
         if !self.terms.iter().rev().take(RECENT).any(|own| Arc::ptr_eq(own, &terms)) {
             self.terms.push(terms.clone());
+        }
+        if terms.options.ocsp_update == Some(true) {
+            certificate.begin_updates();
         }
         let place = self.places.len();
         for name in claims(&listed, &certificate) {
@@ -463,6 +469,9 @@ impl CertificateTable {
                 for name in claims(&own.listed, certificate) {
                     self.names.claim(name, certificate.kind, place);
                 }
+            }
+            if own.terms.options.ocsp_update == Some(true) {
+                certificate.begin_updates();
             }
             own.certificate = certificate.clone();
             own.ready = None;
@@ -547,7 +556,7 @@ impl CertificateTable {
     /// The certificates whose OCSP responses are not stapled, each once, with the reason.
     pub(crate) fn unfit(&self) -> BTreeMap<&str, Unfit> {
         let all = self.places.iter().flatten().map(|own| &*own.certificate);
-        all.filter_map(|it| Some((it.name(), it.staple.as_ref()?.unfit?))).collect()
+        all.filter_map(|it| Some((it.name(), it.staple()?.unfit?))).collect()
     }
 
     /// The list lines and directory entries in order, with their certificates.

@@ -140,7 +140,7 @@ pub(crate) fn shown() -> Option<Index<Ssl, Arc<Certificate>>> {
 /// For clients that ask for it.
 impl Attached for Certificate {
     fn staple(ssl: &SslRef) -> Option<Arc<Vec<u8>>> {
-        let staple = shown().and_then(|index| ssl.ex_data(index))?.staple.as_ref()?;
+        let staple = shown().and_then(|index| ssl.ex_data(index))?.staple()?;
         // Libraries count seconds in different types.
         let now = ssl.session().map(|session| i128::from(session.time()));
         staple.shown_at(now.and_then(|now| now.try_into().ok()))

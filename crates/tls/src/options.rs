@@ -55,6 +55,8 @@ pub struct Options {
     pub prefer_client_ciphers: bool,
     /// `allow-0rtt`: early data may come from a client or go to a server.
     pub early: bool,
+    /// `ocsp-update`: OCSP responses are fetched from the authority.
+    pub ocsp_update: Option<bool>,
 }
 
 /// Why the value of an option is refused.
@@ -68,6 +70,8 @@ pub enum OptionFault {
     Version(String),
     /// No method of verification has this name.
     VerifyMethod(String),
+    /// Neither `on` nor `off`.
+    Switch(String),
     /// An error number is too large, in this list.
     ErrorId {
         /// The number.
@@ -101,6 +105,9 @@ impl fmt::Display for OptionError {
                 "'verify' : unknown verify method '{name}', only 'none', 'optional', and \
                  'required' are supported"
             ),
+            OptionFault::Switch(value) => {
+                write!(f, "'{keyword}' : '{value}' is neither 'on' nor 'off'")
+            }
             OptionFault::Missing(what) => write!(f, "'{keyword}' : missing {what}"),
             OptionFault::ErrorId { number, list } => write!(
                 f,
@@ -193,6 +200,15 @@ const OPTIONS: &[OptionKeyword] = &[
         o.npn = Some(protocols(value, "NPN")?);
         Ok(())
     }),
+    given("ocsp-update", true, |o, value| {
+        o.ocsp_update = Some(match value {
+            "on" => true,
+            "off" => false,
+            "" => return Err(OptionFault::Missing("'on' or 'off'")),
+            _ => return Err(OptionFault::Switch(value.to_owned())),
+        });
+        Ok(())
+    }),
     flag("prefer-client-ciphers", |o, _| {
         o.prefer_client_ciphers = true;
         Ok(())
@@ -266,6 +282,7 @@ impl Options {
             no_tickets: self.no_tickets || other.no_tickets,
             prefer_client_ciphers: self.prefer_client_ciphers || other.prefer_client_ciphers,
             early: self.early || other.early,
+            ocsp_update: self.ocsp_update.or(other.ocsp_update),
         }
     }
 }

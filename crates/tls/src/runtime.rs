@@ -9,6 +9,7 @@ mod authorities;
 mod certificates;
 mod lists;
 mod staples;
+mod updates;
 
 use crate::acceptor::Acceptor;
 use crate::authority::{Authorities, Purpose};
@@ -26,6 +27,7 @@ pub use authorities::Content;
 pub use certificates::ShownCertificate;
 pub use lists::{Entry, ListRefusal};
 pub use staples::{ShownStaple, StapleRefusal};
+pub use updates::{ShownUpdate, StapleQuery, UpdateDelays, UpdateStatus};
 
 /// A bind line.
 #[derive(Clone, Debug)]
@@ -116,6 +118,9 @@ pub struct Runtime {
     certificate: Ongoing<CertificateDraft>,
     trust: Ongoing<Authorities>,
     revocation: Ongoing<Authorities>,
+    /// Updates of OCSP responses, by certificate id.
+    updates: Mutex<BTreeMap<Vec<u8>, updates::UpdateRecord>>,
+    update_delays: UpdateDelays,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -143,7 +148,15 @@ impl Runtime {
             certificate: Mutex::default(),
             trust: Mutex::default(),
             revocation: Mutex::default(),
+            updates: Mutex::default(),
+            update_delays: UpdateDelays::default(),
         }
+    }
+
+    /// The same with these delays between updates of OCSP responses.
+    #[must_use]
+    pub fn with_update_delays(self, update_delays: UpdateDelays) -> Self {
+        Self { update_delays, ..self }
     }
 
     /// Registers a server for changes; it is dropped from the list when its last user drops it.

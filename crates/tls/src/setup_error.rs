@@ -32,6 +32,8 @@ pub enum CertificateError {
     NoKey(String),
     /// The private key is not that of the certificate.
     ForeignKey(String),
+    /// Lists differ in their `ocsp-update` for the certificate.
+    UpdateModes(String),
 }
 
 impl fmt::Display for CertificateError {
@@ -49,6 +51,12 @@ impl fmt::Display for CertificateError {
             Self::NoKey(name) => write!(f, "No Private Key found in '{name}'."),
             Self::ForeignKey(name) => {
                 write!(f, "inconsistencies between private key and certificate loaded '{name}'.")
+            }
+            Self::UpdateModes(name) => {
+                write!(
+                    f,
+                    "'ocsp-update' of certificate '{name}' is 'on' in one list and 'off' in another."
+                )
             }
         }
     }

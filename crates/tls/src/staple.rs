@@ -3,10 +3,14 @@
 use arc_swap::ArcSwap;
 use openssl::hash::MessageDigest;
 use openssl::ocsp::{
-    OcspBasicResponse, OcspCertId, OcspCertStatus, OcspResponse, OcspResponseStatus,
+    OcspBasicResponse, OcspCertId, OcspCertStatus, OcspFlag, OcspResponse, OcspResponseStatus,
 };
-use openssl::x509::X509;
+use openssl::stack::Stack;
+use openssl::x509::store::X509StoreBuilder;
+use openssl::x509::verify::X509VerifyFlags;
+use openssl::x509::{X509, X509Ref};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// An OCSP response and its certificate. The response can be replaced while the listener is in use.
 pub(crate) struct Staple {
@@ -17,6 +21,8 @@ pub(crate) struct Staple {
     authority: X509,
     /// Why the response that it began with is not shown.
     pub(crate) unfit: Option<Unfit>,
+    /// Whether the response is fetched from the authority (`ocsp-update`).
+    updates: AtomicBool,
 }
 
 /// A response as it is shown.
@@ -73,7 +79,8 @@ impl Staple {
         let id = ffi::certificate_id(subject, authority)?;
         let held = ArcSwap::from_pointee(Held { response: Arc::default(), until: None });
         let (subject, authority) = (subject.clone(), authority.clone());
-        let mut staple = Self { held, id, subject, authority, unfit: None };
+        let (unfit, updates) = (None, AtomicBool::new(false));
+        let mut staple = Self { held, id, subject, authority, unfit, updates };
         if !response.is_empty() {
             staple.unfit = read(&response).and_then(|it| staple.take(&it, &response)).err();
         }
@@ -116,12 +123,53 @@ impl Staple {
         Ok(())
     }
 
+    /// Has the response fetched from now on.
+    pub(crate) fn begin_updates(&self) {
+        self.updates.store(true, Relaxed);
+    }
+
+    /// Whether the response is fetched.
+    pub(crate) fn is_updated(&self) -> bool {
+        self.updates.load(Relaxed)
+    }
+
+    /// The moment after which the response does not hold, in seconds since 1970.
+    pub(crate) fn until(&self) -> Option<i64> {
+        self.held.load().until
+    }
+
+    /// The responder that the certificate names.
+    pub(crate) fn responder(&self) -> Option<String> {
+        responder(&self.subject)
+    }
+
+    /// Whether the authority, or a responder that it has authorized, has signed a response
+    /// (RFC 6960 section 4.2.2.2).
+    pub(crate) fn is_signed(&self, basic: &OcspBasicResponse) -> bool {
+        let verify = || {
+            let mut store = X509StoreBuilder::new()?;
+            // The authority is trusted although it may be an intermediate one.
+            store.set_flags(X509VerifyFlags::PARTIAL_CHAIN)?;
+            store.add_cert(self.authority.clone())?;
+            let mut signers = Stack::new()?;
+            signers.push(self.authority.clone())?;
+            basic.verify(&signers, &store.build(), OcspFlag::TRUST_OTHER)
+        };
+        verify().is_ok()
+    }
+
     /// Takes over the response of another staple about the same certificate, if it has none itself.
     pub(crate) fn inherit(&self, from: &Self) {
         if self.response().is_empty() && self.id == from.id {
             self.held.store(from.held.load_full());
         }
     }
+}
+
+/// The first responder of OCSP that a certificate names (RFC 5280 section 4.2.2.1).
+pub(crate) fn responder(leaf: &X509Ref) -> Option<String> {
+    let all = leaf.ocsp_responders().ok()?;
+    all.iter().next().map(|url| url.to_string())
 }
 
 /// Reads a response about one certificate, DER.

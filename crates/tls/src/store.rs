@@ -175,8 +175,9 @@ impl Store {
         name: &str,
     ) -> Result<Certificate, Flaw> {
         self.complete_chain(&mut draft);
-        let certificate = draft.complete(name, &self.exchange)?;
-        Ok(Certificate { keeps_roots: self.extras.keeps_roots, ..certificate })
+        let mut certificate = draft.complete(name, &self.exchange)?;
+        certificate.keeps_roots = self.extras.keeps_roots;
+        Ok(certificate)
     }
 
     /// The certificate of this name, if it is loaded.

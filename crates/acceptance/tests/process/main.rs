@@ -55,6 +55,7 @@ mod memory;
 mod metrics;
 mod name_servers;
 mod observe;
+mod ocsp_updates;
 mod openings;
 mod over_http3;
 mod packaging;

@@ -121,6 +121,8 @@ pub(super) enum Reply {
     Follow(Follow),
     /// The response to a request of the process itself.
     Http(Box<HttpRequest>),
+    /// The OCSP response that the authority gives.
+    Staple(Box<tls::runtime::StapleQuery>),
     /// The listening sockets; nothing follows.
     HandOver,
     /// The answer of a script.
@@ -232,6 +234,7 @@ impl Reply {
             | Self::Streams(_)
             | Self::Follow(_)
             | Self::Http(_)
+            | Self::Staple(_)
             | Self::Script(_)
             | Self::HandOver => {}
             Self::Dump(text) => out.extend_from_slice(text.as_bytes()),

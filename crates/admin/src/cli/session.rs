@@ -12,6 +12,7 @@ use super::http_client;
 use super::http_client::ResponseStream;
 use super::line::{Command, Line, Parser};
 use super::sessions::StreamPage;
+use super::staples;
 use super::table;
 use crate::channel::{Channel, CliListener, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
 use crate::settings::{CliSocket, Settings};
@@ -189,6 +190,10 @@ impl Session {
                 Reply::Done
             }
             Reply::Http(request) => self.send_response(*request).await?,
+            Reply::Staple(query) => {
+                let status = proxy::update_staple(&self.worker, &self.settings.tls, &query).await;
+                staples::updated(&self.settings.tls, &query, status)
+            }
             Reply::Script(command) => {
                 let patience = self.state.timeout_ms;
                 command.run(&self.worker, &mut self.channel, patience).await?;

@@ -1,9 +1,11 @@
-//! `show|set ssl ocsp-response` and `show ssl providers` (management.txt 9.3).
+//! `show|set|update ssl ocsp-response`, `show ssl ocsp-updates` and `show ssl providers` (management.txt 9.3).
 
 use super::call::{Call, Reply};
 use super::certificates::said;
+use sample::calendar::Date;
 use std::fmt::Write as _;
-use tls::runtime::{ShownStaple, StapleRefusal, Unfit};
+use tls::Runtime;
+use tls::runtime::{ShownStaple, StapleQuery, StapleRefusal, Unfit, UpdateStatus};
 
 /// `show ssl ocsp-response [<id>]`
 pub(super) fn show(call: &mut Call<'_>) -> Reply {
@@ -52,6 +54,59 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         ),
         Err(StapleRefusal::Unfit(unfit)) => Reply::error(format!("{unfit}.")),
     }
+}
+
+/// `update ssl ocsp-response <certfile>`
+pub(super) fn update(call: &mut Call<'_>) -> Reply {
+    let file = call.word(3);
+    if file.is_empty() {
+        return Reply::error("'update ssl ocsp-response' expects the file of a certificate.");
+    }
+    match call.settings.tls.staple_query(file) {
+        Some(query) => Reply::Staple(Box::new(query)),
+        None => Reply::error(format!(
+            "'update ssl ocsp-response': '{file}' has no OCSP response, or names no responder."
+        )),
+    }
+}
+
+/// The end of an update: the response as people read it.
+pub(super) fn updated(runtime: &Runtime, query: &StapleQuery, status: UpdateStatus) -> Reply {
+    match (status, runtime.staple_by_id(&query.shown_id())) {
+        (UpdateStatus::Successful, Some(der)) => response(&der),
+        _ => Reply::error(format!("Can't update the OCSP response: {}.", status.text())),
+    }
+}
+
+/// `show ssl ocsp-updates`
+pub(super) fn show_updates(call: &mut Call<'_>) -> Reply {
+    let mut out = "OCSP Certid | Path | Next Update | Last Update | Successes | Failures | Last \
+                   Update Status | Last Update Status (str)\n"
+        .to_owned();
+    for update in call.settings.tls.updates() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{} | {} | {} | {} | {} | {} | {} | {}",
+            update.id,
+            update.path,
+            date(update.next),
+            date(update.last),
+            update.successes,
+            update.failures,
+            update.status.number(),
+            update.status.text()
+        );
+    }
+    Reply::Dump(out)
+}
+
+/// A moment in seconds since 1970, as log lines in the common format have it.
+fn date(seconds: Option<i64>) -> String {
+    let Some(seconds) = seconds else { return "-".to_owned() };
+    let mut out = Vec::new();
+    Date::new(seconds, 0).write_clf(&mut out);
+    String::from_utf8_lossy(&out).into_owned() + " +0000"
 }
 
 /// `show ssl providers`

@@ -102,4 +102,8 @@ pub struct TlsProcess {
     pub issuers: Vec<(String, Vec<u8>)>,
     /// `tune.ssl.*`
     pub defaults: tls::Defaults,
+    /// `ocsp-update.mindelay`, `ocsp-update.maxdelay`
+    pub update_delays: tls::runtime::UpdateDelays,
+    /// `ocsp-update.disable`
+    pub updates_nothing: bool,
 }

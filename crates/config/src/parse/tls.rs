@@ -68,6 +68,7 @@ pub(crate) const BIND: &[BindEntry] = &[
     bind("no-tlsv12", "", "Never TLS 1.2."),
     bind("no-tlsv13", "", "Never TLS 1.3."),
     bind("npn", "<protocols>", "Protocols that clients choose from by NPN."),
+    bind("ocsp-update", "[ off | on ]", "Whether OCSP responses are fetched from authorities."),
     bind("prefer-client-ciphers", "", "The client's choice of ciphers goes first."),
     entry("ssl", "", "Encrypts connections.", |o, _, _| {
         o.tls.enabled = true;

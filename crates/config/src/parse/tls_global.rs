@@ -1,5 +1,5 @@
 //! TLS in the `global` section (sections 3.1 and 3.2).
-use super::values::{integer, noted, text};
+use super::values::{digits_at, integer, noted, text};
 use super::without_effect;
 use crate::context::Cx;
 use crate::keyword::{Fill, Keyword, global as entry};
@@ -34,6 +34,22 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
         base(&mut presets(g).crt_base, a)
     }),
     entry("issuers-chain-path", "<dir>", "Chains for certificates without.", issuers),
+    entry("ocsp-update.disable", "[ on | off ]", "Fetches no OCSP responses.", |g, _, a| {
+        a.no_more_than(1)?;
+        g.tls.updates_nothing = on_or_off(a)?;
+        Ok(())
+    }),
+    entry("ocsp-update.maxdelay", "<number>", "Most seconds between two fetches.", |g, _, a| {
+        delay(a, 1).map(|n| g.tls.update_delays.max = n)
+    }),
+    entry("ocsp-update.mindelay", "<number>", "Least seconds between two fetches.", |g, _, a| {
+        delay(a, 0).map(|n| g.tls.update_delays.min = n)
+    }),
+    entry("ocsp-update.mode", "[ on | off ]", "Whether OCSP responses are fetched.", |g, _, a| {
+        a.no_more_than(1)?;
+        presets(g).bind.ocsp_update = Some(on_or_off(a)?);
+        Ok(())
+    }),
     entry("ssl-default-bind-ciphers", "<ciphers>", "Ciphers up to TLS 1.2.", |g, _, a| {
         preset(&mut presets(g).bind, "ciphers", a)
     }),
@@ -178,6 +194,12 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
     entry("tune.ssl.maxrecord", "<number>", "Bytes of the first records.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.max_record = n)
     }),
+    entry("tune.ssl.ocsp-update.maxdelay", "<number>", "`ocsp-update.maxdelay`.", |g, _, a| {
+        delay(a, 1).map(|n| g.tls.update_delays.max = n)
+    }),
+    entry("tune.ssl.ocsp-update.mindelay", "<number>", "`ocsp-update.mindelay`.", |g, _, a| {
+        delay(a, 0).map(|n| g.tls.update_delays.min = n)
+    }),
     entry("tune.ssl.own-records", "{ on | off }", "Frees the library's sessions.", |g, _, a| {
         a.no_more_than(1)?;
         g.tls.defaults.own_records = on_or_off(a)?;
@@ -187,6 +209,15 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.generated = n)
     }),
 ];
+
+/// The most seconds between two fetches of an OCSP response: a year.
+const MOST_DELAY: u32 = 31_536_000;
+
+/// A number of seconds, of nothing but digits.
+fn delay(args: Args<'_>, least: u32) -> Parsed<u32> {
+    args.no_more_than(1)?;
+    digits_at(args, 1, least..=MOST_DELAY)
+}
 
 /// `on` or `off`, as the first argument.
 fn on_or_off(args: Args<'_>) -> Parsed<bool> {

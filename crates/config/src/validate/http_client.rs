@@ -6,7 +6,7 @@ use crate::diag::{Place, Severity};
 use crate::draft::{Draft, DraftKind, DraftProxy, Settings};
 use crate::lex::{self, Surroundings};
 use crate::line::Line;
-use crate::model::{Global, HttpClient, Level, ProxyKind};
+use crate::model::{Bind, HttpClient, Level, ProxyKind};
 use crate::parse::proxy;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ const RETRIES: u32 = 3;
 
 /// Adds the proxy, if something in the configuration can make requests.
 pub(crate) fn add(draft: &mut Draft, context: &TlsContext, cx: &mut Cx<'_>) {
-    if !is_wanted(&draft.global) {
+    if !is_wanted(draft) {
         return;
     }
     let client = draft.global.http_client.clone();
@@ -49,10 +49,23 @@ pub(crate) fn add(draft: &mut Draft, context: &TlsContext, cx: &mut Cx<'_>) {
     draft.hidden.push(hidden);
 }
 
-/// Scripts make requests, and operators at a runtime socket.
-fn is_wanted(global: &Global) -> bool {
+/// Scripts make requests, operators at a runtime socket, and updates of OCSP responses.
+fn is_wanted(draft: &Draft) -> bool {
+    let global = &draft.global;
+    if draft.proxies.iter().flat_map(|it| &it.settings.front.binds).any(updates) {
+        return true;
+    }
     let operators = global.stats.sockets.iter().any(|bind| bind.options.level == Level::Admin);
     operators || global.lua.loads || global.http_client != HttpClient::default()
+}
+
+/// Whether OCSP responses of a line are fetched.
+fn updates(bind: &Bind) -> bool {
+    let line = &bind.options.tls;
+    let listed = line.settings.certificates.iter().map(|listed| &listed.options);
+    let preset = line.presets.as_ref().map(|presets| &presets.bind);
+    let mut all = listed.chain([&line.settings.options]).chain(preset);
+    all.any(|options| options.ocsp_update == Some(true))
 }
 
 type BuiltInLines = Vec<(String, Place)>;

@@ -131,6 +131,9 @@ pub struct Shared {
     pub restored: OnceLock<Vec<String>>,
     /// The scripts, if there are any; set before the threads start.
     pub scripts: OnceLock<Arc<script::Runtime>>,
+    /// The certificates whose OCSP responses are fetched, unless none is; set before the threads
+    /// start.
+    pub stapled: OnceLock<Arc<tls::Runtime>>,
     /// TLS of the sockets of scripts; set with the scripts.
     pub script_encryption: OnceLock<settings::Encryption>,
     /// Messages of our own that were dropped because a log target was full.
@@ -252,6 +255,7 @@ impl Shared {
             vars: settings.variables.clone(),
             restored: OnceLock::new(),
             scripts: OnceLock::new(),
+            stapled: OnceLock::new(),
             script_encryption: OnceLock::new(),
             dropped_logs: AtomicU64::new(0),
             log_samples: LogSamples::new(settings.log_samples),

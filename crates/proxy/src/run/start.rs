@@ -5,6 +5,7 @@ use crate::frontend::listener;
 use crate::log_forward;
 use crate::peers;
 use crate::run::maintenance;
+use crate::run::ocsp_update;
 use crate::run::scripts;
 use crate::run::table_expiry;
 use crate::spoe;
@@ -45,7 +46,7 @@ const HOOKS: Hooks = Hooks {
 };
 
 /// Starts the tasks of a thread: maintenance, listeners, health checks, resolvers, forwarded rings,
-/// log forwarders, peers and scripts.
+/// log forwarders, peers, scripts and updates of OCSP responses.
 pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Services>) -> Rc<Worker> {
     let worker = Worker::new(thread, shared, services, HOOKS);
     let keeper = thread.scheduler().spawn(Class::Normal, maintenance::run(worker.clone()));
@@ -60,5 +61,6 @@ pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Servic
     peers::start(&worker);
     scripts::start(&worker);
     spoe::start(&worker);
+    ocsp_update::start(&worker);
     worker
 }

@@ -63,7 +63,7 @@ impl Runtime {
             });
         };
         let status = if self.uses(name) { Status::Used } else { Status::Unused };
-        let staple = certificate.staple.as_deref().map(id_of);
+        let staple = certificate.staple().map(|it| id_of(it));
         let chain = (certificate.chain_file.clone(), &*certificate.chain);
         Some(shown(status, &certificate.leaf, chain, staple))
     }
@@ -86,7 +86,7 @@ impl Runtime {
             let ongoing = self.certificate.lock();
             return ongoing.as_ref().filter(|(about, _)| about == name)?.1.ocsp.clone();
         }
-        Some(self.store.certificate(name)?.staple.as_ref()?.response().to_vec())
+        Some(self.store.certificate(name)?.staple()?.response().to_vec())
     }
 
     fn uses(&self, name: &str) -> bool {
@@ -187,8 +187,8 @@ impl Runtime {
             Flaw::Foreign => Refusal::Foreign,
         })?;
         // A response that is not good is ignored, as HAProxy does: the one of before is.
-        let before = self.store.certificate(name).and_then(|before| before.staple.clone());
-        if let Some((fresh, before)) = certificate.staple.as_ref().zip(before) {
+        let before = self.store.certificate(name).and_then(|before| before.staple().cloned());
+        if let Some((fresh, before)) = certificate.staple().zip(before) {
             fresh.inherit(&before);
         }
         let places = self.replace(certificate)?;

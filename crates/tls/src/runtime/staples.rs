@@ -44,10 +44,10 @@ impl Runtime {
         found.and_then(|(_, staples)| Some(staples.first()?.response().to_vec()))
     }
 
-    fn all_staples(&self) -> BTreeMap<Vec<u8>, Vec<Arc<Staple>>> {
+    pub(super) fn all_staples(&self) -> BTreeMap<Vec<u8>, Vec<Arc<Staple>>> {
         let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for certificate in self.store.all() {
-            if let Some(staple) = certificate.staple.clone() {
+            if let Some(staple) = certificate.staple().cloned() {
                 all.entry(staple.id().to_vec()).or_default().push(staple);
             }
         }

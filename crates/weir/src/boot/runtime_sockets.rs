@@ -187,7 +187,8 @@ pub(super) fn certificates(model: &Model) -> tls::Runtime {
         certificates: process.presets.crt_base.clone(),
         authorities: process.presets.ca_base.clone(),
     };
-    let runtime = tls::Runtime::new(model.store.clone(), binds.filter_map(bound).collect(), bases);
+    let runtime = tls::Runtime::new(model.store.clone(), binds.filter_map(bound).collect(), bases)
+        .with_update_delays(process.update_delays);
     let proxies = model.proxies.iter().chain(&model.hidden);
     let backs = proxies.filter_map(|proxy| proxy.back.as_ref());
     for server in backs.flat_map(|back| &back.servers).filter_map(|server| server.tls.as_ref()) {

@@ -238,6 +238,9 @@ impl Prepared {
                 Err(error) => return fail(&format!("[haproxy.main()] {error}")),
             }
         }
+        if !model.global.tls.updates_nothing && self.runtime.tls.fetches_responses() {
+            let _ = shared.stapled.set(self.runtime.tls.clone());
+        }
         shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
         for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
             complain(&format!("[WARNING]  ({}) : config : {text}\n", shared.settings.pid));

@@ -1,7 +1,7 @@
 //! Clients that encrypt, and certificates made on the spot.
 
 use super::PATIENCE;
-use openssl::asn1::Asn1Time;
+use openssl::asn1::{Asn1Object, Asn1OctetString, Asn1Time};
 use openssl::bn::BigNum;
 use openssl::ec::{EcGroup, EcKey};
 use openssl::hash::MessageDigest;
@@ -13,7 +13,7 @@ use openssl::ssl::{
 };
 use openssl::symm::Cipher;
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
-use openssl::x509::{X509, X509Builder, X509NameBuilder};
+use openssl::x509::{X509, X509Builder, X509Extension, X509NameBuilder};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
@@ -31,9 +31,27 @@ impl Identity {
         Self::with_key(name, key, by)
     }
 
+    /// A certificate that names a responder of OCSP, signed by `by`.
+    pub(crate) fn with_responder(name: &str, by: &Self, url: &str) -> Self {
+        let key = Self::new(name, None).key;
+        let certificate = sign(name, &key, Some(by), Some(url)).expect("a certificate");
+        Self { certificate, key }
+    }
+
+    /// Its subject (DER).
+    pub(crate) fn subject(&self) -> Vec<u8> {
+        self.certificate.subject_name().to_der().expect("a name")
+    }
+
+    /// Signs something with ecdsa-with-SHA256.
+    pub(crate) fn sign(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut signer = Signer::new(MessageDigest::sha256(), &self.key).expect("a signer");
+        signer.sign_oneshot_to_vec(bytes).expect("a signature")
+    }
+
     /// An identity with a key of another kind.
     pub(crate) fn with_key(name: &str, key: PKey<Private>, by: Option<&Self>) -> Self {
-        let certificate = sign(name, &key, by).expect("a certificate");
+        let certificate = sign(name, &key, by, None).expect("a certificate");
         Self { certificate, key }
     }
 
@@ -104,6 +122,7 @@ fn sign(
     name: &str,
     key: &PKey<Private>,
     by: Option<&Identity>,
+    responder: Option<&str>,
 ) -> Result<X509, openssl::error::ErrorStack> {
     let mut subject = X509NameBuilder::new()?;
     subject.append_entry_by_nid(Nid::COMMONNAME, name)?;
@@ -122,6 +141,14 @@ fn sign(
     let names =
         SubjectAlternativeName::new().dns(name).build(&builder.x509v3_context(None, None))?;
     builder.append_extension(names)?;
+    if let Some(url) = responder {
+        // id-ad-ocsp (RFC 5280 section 4.2.2.1).
+        let method = der(0x06, &[0x2b, 6, 1, 5, 5, 7, 0x30, 1]);
+        let access = der(0x30, &der(0x30, &[method, der(0x86, url.as_bytes())].concat()));
+        let access = Asn1OctetString::new_from_bytes(&access)?;
+        let kind = Asn1Object::from_str("authorityInfoAccess")?;
+        builder.append_extension(X509Extension::new_from_der(&kind, false, &access)?)?;
+    }
     builder.sign(by.map_or(key, |by| &by.key), MessageDigest::sha256())?;
     Ok(builder.build())
 }
