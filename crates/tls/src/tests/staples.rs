@@ -77,7 +77,7 @@ impl World {
 
 impl Line {
     fn stapled(&self) -> Option<Vec<u8>> {
-        let staple = self.store.certificate("a.pem")?.staple.clone()?;
+        let staple = self.store.certificate("a.pem")?.staple().cloned()?;
         Some(staple.shown_at(None)?.to_vec())
     }
 
@@ -123,7 +123,7 @@ fn responses_are_judged_where_they_come_from_files_and_where_they_are_set() {
 fn responses_are_shown_for_as_long_as_they_hold() {
     let it = World::new();
     let loaded = it.line(&it.said(&it.leaf, GOOD, LATER));
-    let staple = loaded.store.certificate("a.pem").unwrap().staple.clone().unwrap();
+    let staple = loaded.store.certificate("a.pem").unwrap().staple().cloned().unwrap();
     // The first second of 2099, and five minutes.
     let until = 4_070_908_800 + 300;
     let shown = |now| staple.shown_at(Some(now)).is_some();
