@@ -29,6 +29,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         tables,
         env: std::mem::take(&mut cx.env),
         store: tls.store,
+        text: std::mem::take(&mut cx.text),
         ..Model::default()
     };
     SECTIONS.iter().for_each(|kind| (kind.build)(&mut draft, &mut model));

@@ -5,7 +5,7 @@ use crate::dump::Listing;
 use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault};
-use crate::model::{TlsPresets, UnixAccess};
+use crate::model::{ShownText, TlsPresets, UnixAccess};
 use crate::source::Files;
 use sample::pattern::PatternFiles;
 use sample::vars::SharedVars;
@@ -149,6 +149,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) error_files: Vec<(usize, Diagnostic)>,
     /// The list of significant lines, if it is wanted.
     pub(crate) listing: Option<Listing>,
+    /// The lines that count so far.
+    pub(crate) text: ShownText,
     /// Words of the current line with text behind a port, and the warnings about them.
     pub(crate) odd_ports: RefCell<Vec<(String, String)>>,
     /// Rings that log lines name.
@@ -186,6 +188,7 @@ impl<'a> Cx<'a> {
             mentions: Vec::new(),
             error_files: Vec::new(),
             listing: None,
+            text: ShownText::default(),
             odd_ports: RefCell::default(),
             rings: Default::default(),
             implicit_rings: Default::default(),

@@ -65,7 +65,7 @@ impl Listing {
 }
 
 /// Writes a word so that it is read as itself.
-fn quote(out: &mut String, text: &str) {
+pub(crate) fn quote(out: &mut String, text: &str) {
     let coded = |c: char| c.is_control() || word::byte_of(c).is_some();
     let plain = |c: char| !coded(c) && !matches!(c, ' ' | '"' | '\'' | '\\' | '#');
     let quotable = |c: char| !coded(c) && c != '\'';

@@ -36,6 +36,7 @@ mod reader;
 mod reference;
 mod render;
 mod section;
+mod shown_text;
 mod source;
 mod state_file;
 mod suggest;

@@ -25,6 +25,7 @@ mod resolvers;
 mod ring;
 mod rules;
 mod server;
+mod shown_text;
 mod threads;
 mod tls;
 
@@ -61,6 +62,7 @@ pub use settings::{
     ForwardFor, HeaderNames, LogTransport, Mode, ProcessCompression, QuicCongestion,
     RequestCompression, RetryOn, Reuse, StatsPage, TraceFilter, UriKey,
 };
+pub use shown_text::{ShownLine, ShownText};
 pub use stdx::socket::Address;
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
 
@@ -98,6 +100,8 @@ pub struct Model {
     pub store: Arc<::tls::Store>,
     /// The patterns of ACLs and maps, which change while the program runs.
     pub dictionaries: Arc<sample::pattern::Dictionaries>,
+    /// The lines that it was built from.
+    pub text: ShownText,
 }
 
 impl Model {

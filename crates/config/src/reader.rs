@@ -7,6 +7,7 @@ use crate::lex::{self, LexError, Surroundings};
 use crate::line::{Args, Line, Parsed};
 use crate::parse::{catastrophic, proxy};
 use crate::section::{self, Section};
+use crate::shown_text;
 use crate::source::Source;
 use crate::traps;
 
@@ -174,6 +175,7 @@ impl Reader<'_, '_> {
                 None => listing.statement(args),
             }
         }
+        shown_text::add(&mut self.cx.text, args, opened.is_some());
         if opened.is_some() {
             self.section = opened;
             return Ok(());
