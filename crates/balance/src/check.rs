@@ -63,7 +63,7 @@ pub enum CheckStatus {
 }
 
 impl CheckStatus {
-    /// The status of this number; one that is of no use here is unknown.
+    /// The status of this number; `None` for numbers that Weir does not use.
     pub fn from_number(number: u8) -> Option<Self> {
         use CheckStatus::*;
         let all = [

@@ -87,7 +87,7 @@ impl Budget {
         if coroutine == self.main.load(Relaxed) { Slice::Cut } else { Slice::GoesOn }
     }
 
-    /// Keeps the place at which the script is cut permanently.
+    /// Stores the place at which the script is ended for exceeding its time.
     pub(crate) fn set_trace(&self, trace: String) {
         *self.trace.lock() = trace;
     }

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Replays events and tells what is read at each of some moments.
+    /// Replays events; returns the rates read at `moments`.
     fn replay(events: &[u64], moments: &[u64], period: u32) -> Vec<u32> {
         let mut rate = Rate::load(&[0, 0]);
         let mut events = events.iter().copied().peekable();

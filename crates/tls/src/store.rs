@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Takes the chain in the text of a file, for certificates that come without one
-    /// (`issuers-chain-path`). `false`: there is none.
+    /// (`issuers-chain-path`). Returns `false` if the text has no certificate.
     pub fn add_issuers(&mut self, name: &str, text: &[u8]) -> bool {
         self.issuers.add(name, text)
     }

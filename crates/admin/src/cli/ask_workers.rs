@@ -64,7 +64,7 @@ async fn some<T: Default + Send + 'static>(
         let question = move |asked: &Worker| {
             let answer = ask(asked);
             let mut given = debt.0.given.lock();
-            // A late answer finds no place any more.
+            // A late answer is dropped.
             if let Some(place) = given.get_mut(place) {
                 *place = answer;
             }

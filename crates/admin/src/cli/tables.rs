@@ -13,7 +13,7 @@ use table::{DataKind, DataType, Entry, GroupWalk, Key, KeyKind, Removal, Table};
 const MAX_FILTERS: usize = 4;
 /// Entries up to which a listing is made at once, in the order of the keys.
 const SORTED: usize = 256;
-/// Entries that a listing takes out at most because their time is over.
+/// The number of expired entries that a listing may remove.
 const EXPIRED: usize = 256;
 
 /// The comparison of a filter, by its operator.

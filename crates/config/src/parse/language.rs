@@ -523,7 +523,7 @@ fn in_order(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, rank: Rank) {
 }
 
 /// `log-format`, `error-log-format`, `log-format-sd`, `unique-id-format`: kept until the mode of
-/// the proxy is known permanently.
+/// the proxy is final.
 pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = args.text(0);
     if proxy.has_backend() && !proxy.has_frontend() {

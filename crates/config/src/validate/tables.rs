@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use table::{DataType, Settings};
 
-/// All tables in the order of their sections, every mention resolved. A name that no table has is
-/// an alert, and so are keys of the wrong type, unless a section named it that is out of service.
+/// All tables in the order of their sections, every mention resolved. An unknown name is an alert,
+/// and so are keys of the wrong type, except in sections that are out of service.
 pub(super) fn collect(
     declared: Vec<At<Settings>>,
     (retired, peers): (&HashSet<Arc<str>>, &HashSet<Arc<str>>),

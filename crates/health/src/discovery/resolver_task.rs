@@ -294,7 +294,7 @@ impl ResolverTask {
             })
             .collect();
         let services: Vec<&SrvRecord> = services.iter().collect();
-        // They have been taken in backend by backend, and stay permanently.
+        // Servers are added backend by backend, and are not removed.
         for own in guests.chunk_by(|one, next| one.backend == next.backend) {
             for errand in server_binding::serve(&self.worker, own, &services) {
                 match errand {

@@ -4,7 +4,7 @@
 use super::{DAYS, DAYS_LONG, Date, MONTHS, MONTHS_LONG};
 use std::io::Write;
 
-/// The widest that a conversion is made.
+/// The maximum width of a conversion.
 const MAX_WIDTH: usize = 1024;
 
 /// Conversions that are numbers: the zeros or blanks before them are padding.

@@ -28,7 +28,7 @@ impl Edition {
         Edition { rows, ..Edition::default() }
     }
 
-    /// Makes layers for views that have none yet: those of a version that is empty.
+    /// Makes layers for views without layers, as the views of an empty version are.
     pub(super) fn reach(&mut self, views: &[Arc<View>]) {
         for view in views.iter().skip(self.layers.len()) {
             let all = self.rows.all().collect();

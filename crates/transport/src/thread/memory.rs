@@ -224,8 +224,8 @@ impl Memory {
         }
     }
 
-    /// Milliseconds until the next measurement. While memory is short and no client is left, others
-    /// may wait at listeners that admit none before it.
+    /// Milliseconds until the next measurement. While memory is short, measurements go on without
+    /// clients, because new ones may wait at the listeners for the next measurement.
     pub fn period(&self, clients: bool) -> u32 {
         if clients || self.level() > Level::Plenty { PERIOD_MS } else { QUIET_MS }
     }

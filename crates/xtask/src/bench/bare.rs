@@ -1,5 +1,5 @@
-//! The cost of a check without a proxy: connect, send, receive, close. The floor of `bench checks`
-//! on the machine of the day.
+//! The cost of a check without a proxy: connect, send, receive, close. `bench checks` prints it as
+//! the lower bound on the present machine.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

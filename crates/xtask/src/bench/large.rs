@@ -143,8 +143,8 @@ fn report(name: &str, question: &str, runs: &[Run], alone: &[Run]) {
     println!("  {}", notes.concat());
 }
 
-/// Clients that leave the proxy half its time, one at a steady pace, and one that sends the same
-/// command all the time.
+/// Runs clients that use half of the proxy's CPU, one client at a steady pace, and one that repeats
+/// the command.
 fn under_load(
     proxy: &Process,
     (socket, port): (&Path, u16),

@@ -46,7 +46,7 @@ struct Stream {
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     all: RefCell<Slab<Stream>>,
-    /// Streams that have to end and still run. While it is 0, streams check this alone.
+    /// Streams that have to end and still run. While it is 0, streams need no further check.
     ending: Cell<usize>,
 }
 
