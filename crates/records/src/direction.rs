@@ -1,7 +1,7 @@
 //! The keys and the counter of one direction.
 
 use crate::error::RecordError;
-use crate::schedule::{self, MOST_DIGEST};
+use crate::schedule::{self, Hmac, MOST_DIGEST, wipe};
 use crate::suite::Suite;
 use ffi::{Aead, NONCE};
 use stdx::SecretBytes;
@@ -39,8 +39,9 @@ impl Direction {
         }
         let (mut key, mut iv) = ([0; 32], [0; NONCE]);
         let key = &mut key[..suite.aead.key_length()];
-        schedule::expand_label(suite.hash, secret, b"key", key);
-        schedule::expand_label(suite.hash, secret, b"iv", &mut iv);
+        let hmac = Hmac::new(suite.hash, secret);
+        schedule::expand_label(&hmac, b"key", key);
+        schedule::expand_label(&hmac, b"iv", &mut iv);
         let kept = SecretBytes::new(key)?;
         wipe(key);
         let secret = Some(SecretBytes::new(secret)?);
@@ -138,7 +139,7 @@ impl Direction {
         let Some(secret) = &self.secret else { return };
         let mut next = [0; MOST_DIGEST];
         let next = &mut next[..self.suite.hash.length()];
-        schedule::expand_label(self.suite.hash, secret, b"traffic upd", next);
+        schedule::expand_label(&Hmac::new(self.suite.hash, secret), b"traffic upd", next);
         if let Some(updated) = Self::tls13(self.suite, next, 0) {
             *self = updated;
         }
@@ -152,11 +153,4 @@ fn implicit(suite: Suite) -> usize {
         Aead::ChaCha20Poly1305 => NONCE,
         Aead::Aes128Gcm | Aead::Aes256Gcm => SALT,
     }
-}
-
-/// Overwrites a secret on the stack.
-fn wipe(bytes: &mut [u8]) {
-    bytes.fill(0);
-    // Without a read the compiler would leave out the zeroes.
-    std::hint::black_box(bytes);
 }

@@ -2,7 +2,7 @@
 
 use super::{hex, sessions};
 use crate::contexts;
-use crate::schedule::{expand_label, hmac, prf};
+use crate::schedule::{Hmac, expand_label, prf};
 use crate::suite::Hash;
 use crate::tests::Pair;
 use openssl::hash::MessageDigest;
@@ -19,7 +19,7 @@ proptest! {
         for (hash, digest) in
             [(Hash::Sha256, MessageDigest::sha256()), (Hash::Sha384, MessageDigest::sha384())]
         {
-            let own = hmac(hash, &key, &[&text[..text.len() / 3], &text[text.len() / 3..]]);
+            let own = Hmac::new(hash, &key).digest(&[&text[..text.len() / 3], &text[text.len() / 3..]]);
             let key = PKey::hmac(&key).unwrap();
             let theirs = Signer::new(digest, &key).unwrap().sign_oneshot_to_vec(&text).unwrap();
             prop_assert_eq!(&*own, &theirs[..]);
@@ -34,7 +34,7 @@ fn labels_are_expanded_as_in_the_traces() {
         "9e 40 64 6c e7 9a 7f 9d c0 5a f8 88 9b ce 65 52 87 5a fa 0b 06 df 00 87 f7 92 eb b7 c1 75 04 a5",
     );
     let mut key = [0; 16];
-    expand_label(Hash::Sha256, &secret, b"key", &mut key);
+    expand_label(&Hmac::new(Hash::Sha256, &secret), b"key", &mut key);
     assert_eq!(key[..], hex("17 42 2d da 59 6e d5 d9 ac d8 90 e3 c6 3f 50 51"));
 }
 

@@ -3,6 +3,7 @@
 
 use super::{Pair, Version, opened, sessions};
 use crate::header::{ContentType, Header, additional_data};
+use crate::schedule::{Hmac, expand_label};
 use crate::{HEADER, MOST_PLAIN, Opened, RecordError, RecordLayer};
 use ffi::TAG;
 use proptest::prelude::*;
@@ -258,9 +259,10 @@ fn updated_secrets_are_derived_from_the_ones_before() {
     // RFC 8446 section 7.2, beside a derivation by hand.
     let mut pair = Pair::new(Version::Tls13, "TLS_AES_128_GCM_SHA256");
     let mut next = [0; 32];
-    crate::schedule::expand_label(crate::Hash::Sha256, &[1; 32], b"traffic upd", &mut next);
+    let hmac = |secret: &[u8]| Hmac::new(crate::Hash::Sha256, secret);
+    expand_label(&hmac(&[1; 32]), b"traffic upd", &mut next);
     let mut key = [0; 16];
-    crate::schedule::expand_label(crate::Hash::Sha256, &next, b"key", &mut key);
+    expand_label(&hmac(&next), b"key", &mut key);
     pair.client.update_keys(false, &mut Vec::new()).unwrap();
     assert_eq!(pair.client.writer.key(), key);
     assert_eq!(pair.client.sequences().1, 0, "the counter begins again");
