@@ -7,20 +7,19 @@
 mod accepting;
 pub mod channel;
 pub mod client;
-pub mod fcgi_origin;
+mod fcgi_origin;
 pub mod h2_client;
 mod h2_frames;
-pub mod h2_origin;
+mod h2_origin;
 pub mod message;
 pub mod origin;
 pub mod spoe_agent;
 
+pub use accepting::Origin;
 pub use channel::ClientTls;
 pub use client::{Client, ClientPlan};
-pub use fcgi_origin::FcgiOrigin;
 pub use h2_client::H2Client;
-pub use h2_origin::H2Origin;
-pub use origin::{Origin, OriginPlan};
+pub use origin::OriginPlan;
 pub use spoe_agent::{AgentPlan, AgentTally, SpoeAgent};
 
 use crate::net::Net;

@@ -6,7 +6,7 @@ mod support;
 use balance::Algorithm::{LeastConn, RoundRobin};
 use settings::Reuse;
 use sim::Faults;
-use sim::peers::{AgentPlan, AgentTally, ClientPlan, FcgiOrigin, OriginPlan, SpoeAgent};
+use sim::peers::{AgentPlan, AgentTally, ClientPlan, Origin, OriginPlan, SpoeAgent};
 use std::cell::RefCell;
 use std::rc::Rc;
 use stdx::Prng;
@@ -36,7 +36,7 @@ fn fcgi_lab(seed: u64, faults: Faults, plan: fn(OriginPlan) -> OriginPlan) -> La
     let lab = Lab::new(seed, 2, faults, listens);
     for index in 0..APPLICATIONS {
         let plan = plan(OriginPlan::new(reactor::Address::Inet(origin(index))));
-        lab.machine.net().spawn(FcgiOrigin::new(plan, lab.tally.clone()));
+        lab.machine.net().spawn(Origin::fcgi(plan, lab.tally.clone()));
     }
     lab
 }

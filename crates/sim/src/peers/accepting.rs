@@ -10,36 +10,42 @@ use std::rc::Rc;
 
 /// The plan and the counters that all connections of an origin share.
 #[derive(Clone, Debug)]
-pub(super) struct Accepting {
+pub(super) struct OriginContext {
     pub(super) plan: Rc<OriginPlan>,
     pub(super) tally: Rc<RefCell<Tally>>,
 }
 
-impl Accepting {
-    /// An origin that counts in `tally`.
-    pub(super) fn new(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Self {
-        Self { plan: Rc::new(plan), tally }
-    }
+/// Makes the actor of an accepted connection.
+type Serve = fn(OriginContext, Channel, &mut Net) -> Box<dyn Actor>;
 
-    /// Listens at the start. Each connection that is accepted is handed to the actor that `serve`
-    /// makes; one whose TLS session cannot begin is reset.
-    pub(super) fn act(
-        &self,
-        net: &mut Net,
-        me: ActorId,
-        signal: Signal,
-        serve: impl FnOnce(Self, Channel, &mut Net) -> Box<dyn Actor>,
-    ) {
+/// An origin that accepts connections of one protocol; see [`OriginPlan`].
+#[derive(Debug)]
+pub struct Origin {
+    context: OriginContext,
+    serve: Serve,
+}
+
+impl Origin {
+    /// An origin that counts in `tally`, and whose connections are the actors that `serve` makes.
+    pub(super) fn new(plan: OriginPlan, tally: Rc<RefCell<Tally>>, serve: Serve) -> Box<Self> {
+        Box::new(Self { context: OriginContext { plan: Rc::new(plan), tally }, serve })
+    }
+}
+
+impl Actor for Origin {
+    /// Listens at the start; resets connections whose TLS session cannot begin.
+    fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
+        let OriginContext { plan, tally } = &self.context;
         match signal {
             Signal::Start => {
-                net.listen_as(me, self.plan.at.clone()).expect("no two origins share an address");
+                net.listen_as(me, plan.at.clone()).expect("no two origins share an address");
             }
             Signal::Accepted(end) => {
-                self.tally.borrow_mut().accepted += 1;
-                let Ok(channel) = Channel::server(end, self.plan.tls.as_ref()) else {
+                tally.borrow_mut().accepted += 1;
+                let Ok(channel) = Channel::server(end, plan.tls.as_ref()) else {
                     return net.close_end(end, true);
                 };
-                let service = serve(self.clone(), channel, net);
+                let service = (self.serve)(self.context.clone(), channel, net);
                 let service = net.spawn(service);
                 net.hand_over(end, service);
             }

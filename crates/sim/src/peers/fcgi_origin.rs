@@ -1,7 +1,7 @@
 //! A FastCGI application: answers each request with its number and a body derived from it. The
 //! origin shares no code with the product.
 
-use super::accepting::Accepting;
+use super::accepting::{Origin, OriginContext};
 use super::channel::Channel;
 use super::origin::OriginPlan;
 use super::{Flow, Outgoing, PeerFault, Tally, body_matches, push_body};
@@ -34,21 +34,11 @@ const CONTENT: u64 = 8_000;
 /// Requests at the same time on a connection.
 const MULTIPLEXED: &[u8] = b"20";
 
-/// An application that accepts connections; see [`OriginPlan`]. Faults that FastCGI lacks are
-/// ignored.
-#[derive(Debug)]
-pub struct FcgiOrigin(Accepting);
-
-impl FcgiOrigin {
-    /// An application that counts in `tally`.
-    pub fn new(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
-        Box::new(Self(Accepting::new(plan, tally)))
-    }
-}
-
-impl Actor for FcgiOrigin {
-    fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
-        self.0.act(net, me, signal, |Accepting { plan, tally }, channel, _| {
+impl Origin {
+    /// A FastCGI application that counts in `tally`. Faults of the plan that FastCGI lacks are
+    /// ignored.
+    pub fn fcgi(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
+        Self::new(plan, tally, |OriginContext { plan, tally }, channel, _| {
             Box::new(FcgiConnection {
                 plan,
                 tally,
@@ -59,7 +49,7 @@ impl Actor for FcgiOrigin {
                 keeps: true,
                 count: 0,
             })
-        });
+        })
     }
 }
 

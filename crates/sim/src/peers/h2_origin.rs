@@ -1,6 +1,6 @@
 //! An HTTP/2 origin: answers each request with its number and a body derived from it.
 
-use super::accepting::Accepting;
+use super::accepting::{Origin, OriginContext};
 use super::channel::Channel;
 use super::h2_frames::{FieldList, H2Event, H2Frames};
 use super::origin::OriginPlan;
@@ -13,20 +13,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use wire::h2::ErrorCode;
 
-/// An origin that accepts connections; see [`OriginPlan`].
-#[derive(Debug)]
-pub struct H2Origin(Accepting);
-
-impl H2Origin {
-    /// An origin that counts in `tally`.
-    pub fn new(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
-        Box::new(Self(Accepting::new(plan, tally)))
-    }
-}
-
-impl Actor for H2Origin {
-    fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
-        self.0.act(net, me, signal, |Accepting { plan, tally }, channel, net| {
+impl Origin {
+    /// An origin of HTTP/2 that counts in `tally`.
+    pub fn h2(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
+        Self::new(plan, tally, |OriginContext { plan, tally }, channel, net| {
             Box::new(H2OriginConnection {
                 plan,
                 tally,
@@ -36,7 +26,7 @@ impl Actor for H2Origin {
                 quits: false,
                 lingers: false,
             })
-        });
+        })
     }
 }
 
@@ -48,7 +38,7 @@ const LINGER: u64 = 5 * SEC;
 
 /// A request.
 #[derive(Debug, Default)]
-struct Heard {
+struct H2Request {
     id: Option<u64>,
     post: bool,
     head: bool,
@@ -68,7 +58,7 @@ struct H2OriginConnection {
     plan: Rc<OriginPlan>,
     tally: Rc<RefCell<Tally>>,
     connection: Option<(Channel, H2Frames)>,
-    requests: BTreeMap<u32, Heard>,
+    requests: BTreeMap<u32, H2Request>,
     highest: u32,
     /// GOAWAY was sent: the connection ends after its last stream.
     quits: bool,
@@ -114,9 +104,9 @@ impl H2OriginConnection {
     fn flush(&mut self, net: &mut Net) -> Flow {
         let Some((channel, frames)) = &mut self.connection else { return Flow::Broken };
         let flow = frames.flush(net, channel, usize::MAX);
-        self.requests.retain(|stream, heard| {
-            let sent = heard.answered && !heard.endless && !frames.is_sending(*stream);
-            if sent && !heard.ended {
+        self.requests.retain(|stream, request| {
+            let sent = request.answered && !request.endless && !frames.is_sending(*stream);
+            if sent && !request.ended {
                 // The rest of the request is of no use.
                 frames.reset(*stream, ErrorCode::NO_ERROR);
             }
@@ -153,8 +143,8 @@ impl H2OriginConnection {
             }
             H2Event::Data { stream, bytes, end } => self.part(net, me, stream, &bytes, end),
             H2Event::Reset { stream, .. } => {
-                if let Some(heard) = self.requests.remove(&stream) {
-                    let waiting = heard.ended && !heard.answered;
+                if let Some(request) = self.requests.remove(&stream) {
+                    let waiting = request.ended && !request.answered;
                     self.tally.borrow_mut().under_way -= u64::from(waiting);
                 }
             }
@@ -180,27 +170,27 @@ impl H2OriginConnection {
             found.and_then(|(_, value)| std::str::from_utf8(value).ok())
         };
         let number = |name: &str| text(name).and_then(|value| value.parse().ok());
-        let heard = Heard {
+        let request = H2Request {
             id: number("x-id"),
             post: text(":method") == Some("POST"),
             head: text(":method") == Some("HEAD"),
             expected: number("content-length"),
             right: true,
-            ..Heard::default()
+            ..H2Request::default()
         };
-        self.requests.insert(stream, heard);
+        self.requests.insert(stream, request);
     }
 
     /// Handles a part of a request.
     fn part(&mut self, net: &mut Net, me: ActorId, stream: u32, bytes: &[u8], end: bool) {
-        let Some(heard) = self.requests.get_mut(&stream) else { return };
-        heard.right &= heard.id.is_some_and(|id| body_matches(id, heard.length, bytes));
-        heard.length += bytes.len() as u64;
-        heard.ended |= end;
+        let Some(request) = self.requests.get_mut(&stream) else { return };
+        request.right &= request.id.is_some_and(|id| body_matches(id, request.length, bytes));
+        request.length += bytes.len() as u64;
+        request.ended |= end;
         if end {
             self.requested(net, me, stream);
         } else if bytes.is_empty() && net.chance(self.plan.early) {
-            let id = heard.id;
+            let id = request.id;
             self.tally.borrow_mut().early.extend(id);
             self.answer(net, me, stream);
         }
@@ -208,12 +198,12 @@ impl H2OriginConnection {
 
     /// Handles a complete request.
     fn requested(&mut self, net: &mut Net, me: ActorId, stream: u32) {
-        let Some(heard) = self.requests.get(&stream) else { return };
-        let fits = heard.expected.is_none_or(|length| length == heard.length);
+        let Some(request) = self.requests.get(&stream) else { return };
+        let fits = request.expected.is_none_or(|length| length == request.length);
         let mut tally = self.tally.borrow_mut();
-        let is = (heard.id, heard.post, heard.right && fits);
-        tally.record_request(net, is, || format!("{heard:?}"));
-        if heard.answered {
+        let is = (request.id, request.post, request.right && fits);
+        tally.record_request(net, is, || format!("{request:?}"));
+        if request.answered {
             return;
         }
         tally.begin_response();
@@ -223,17 +213,17 @@ impl H2OriginConnection {
 
     fn answer(&mut self, net: &mut Net, me: ActorId, stream: u32) {
         let plan = self.plan.clone();
-        let (Some((_, frames)), Some(heard)) =
+        let (Some((_, frames)), Some(request)) =
             (&mut self.connection, self.requests.get_mut(&stream))
         else {
             return;
         };
-        if std::mem::replace(&mut heard.answered, true) {
+        if std::mem::replace(&mut request.answered, true) {
             return;
         }
-        let id = heard.id.unwrap_or(0);
+        let id = request.id.unwrap_or(0);
         let mut tally = self.tally.borrow_mut();
-        tally.under_way -= u64::from(heard.ended);
+        tally.under_way -= u64::from(request.ended);
         if net.chance(plan.silent) {
             tally.spoilt.insert(id, PeerFault::Silent);
             self.requests.remove(&stream);
@@ -251,7 +241,7 @@ impl H2OriginConnection {
         if !unsized_body {
             fields.push(("content-length", &*size));
         }
-        let ends = heard.head || (length == 0 && net.chance(500));
+        let ends = request.head || (length == 0 && net.chance(500));
         frames.head(net, stream, &fields, ends);
         if ends {
             // As for the same GET, without the body.
@@ -261,7 +251,7 @@ impl H2OriginConnection {
             frames.reset(stream, ErrorCode::CANCEL);
         } else if net.chance(plan.hang) {
             tally.spoilt.insert(id, PeerFault::Hung);
-            heard.endless = true;
+            request.endless = true;
             frames.endless_body(stream, id, net.up_to(length));
         } else {
             frames.body(stream, id, length, unsized_body && net.chance(200));

@@ -1,6 +1,6 @@
 //! An HTTP/1 origin: answers each request with its number and a body derived from it.
 
-use super::accepting::Accepting;
+use super::accepting::{Origin, OriginContext};
 use super::channel::Channel;
 use super::client::push_chunks;
 use super::message::{Progress, Reader};
@@ -90,20 +90,10 @@ impl OriginPlan {
     }
 }
 
-/// An origin that accepts connections; see [`OriginPlan`].
-#[derive(Debug)]
-pub struct Origin(Accepting);
-
 impl Origin {
-    /// An origin that counts in `tally`.
-    pub fn new(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
-        Box::new(Self(Accepting::new(plan, tally)))
-    }
-}
-
-impl Actor for Origin {
-    fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
-        self.0.act(net, me, signal, |Accepting { plan, tally }, channel, _| {
+    /// An origin of HTTP/1 that counts in `tally`.
+    pub fn h1(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
+        Self::new(plan, tally, |OriginContext { plan, tally }, channel, _| {
             Box::new(OriginConnection {
                 plan,
                 tally,
@@ -116,7 +106,7 @@ impl Actor for Origin {
                 leaves: None,
                 lingers: false,
             })
-        });
+        })
     }
 }
 

@@ -75,7 +75,7 @@ fn peers(
     let mut net = machine.net();
     let origin = OriginPlan::new(address(ORIGIN));
     let origin = if wild { origin.varied() } else { origin };
-    net.spawn(Origin::new(origin, tally.clone()));
+    net.spawn(Origin::h1(origin, tally.clone()));
     for number in 0..clients {
         let plan = ClientPlan::new(address(to), number * 1_000_000, requests);
         let plan = if wild { ClientPlan { abandon: 0, ..plan.wild() } } else { plan };
@@ -127,7 +127,7 @@ fn losses_are_counted_and_mix_nothing_up() {
         let tally: Rc<RefCell<Tally>> = Rc::default();
         let mut machine = serving(seed, 2, Faults::ROUGH, relay);
         let origin = OriginPlan::new(address(ORIGIN)).wild();
-        machine.net().spawn(Origin::new(origin, tally.clone()));
+        machine.net().spawn(Origin::h1(origin, tally.clone()));
         for number in 0..4 {
             let plan = ClientPlan::new(address(FRONT), number * 1_000, 30).wild();
             machine.net().spawn(Client::new(plan, tally.clone()));

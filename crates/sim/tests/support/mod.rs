@@ -20,7 +20,7 @@ pub(crate) use settings::{Listen, OriginKind, listen, process};
 use engine::state::os_handles::{ListenSockets, OsHandles};
 use engine::state::services::NoServices;
 use proxy::{Shared, Worker};
-use sim::peers::{Client, ClientPlan, H2Client, H2Origin, Origin, OriginPlan, PeerFault, Tally};
+use sim::peers::{Client, ClientPlan, H2Client, Origin, OriginPlan, PeerFault, Tally};
 use sim::{Actor, Faults, Machine};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -118,8 +118,8 @@ impl Lab {
             let tls = kind.tls.then(|| material::acceptor(kind.alpn()));
             let (plan, tally) = (OriginPlan { tls, ..plan(base) }, self.tally.clone());
             let actor: Box<dyn Actor> = match kind.h2 {
-                true => H2Origin::new(plan, tally),
-                false => Origin::new(plan, tally),
+                true => Origin::h2(plan, tally),
+                false => Origin::h1(plan, tally),
             };
             self.machine.net().spawn(actor);
         }
