@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use stdx::Mutex;
 
 /// Milliseconds that a script may hold its thread where it cannot be interrupted: in fetches,
-/// converters, coroutines of its own, and functions that the interpreter's library calls: the default of
-/// `tune.lua.burst-timeout`. The watchdog ends a process that is held for 2 s.
+/// converters, coroutines of its own, and functions that the interpreter's library calls. The
+/// default of `tune.lua.burst-timeout`; the watchdog ends a process that is held for 2 s.
 pub const BURST: u64 = 1_000;
 
 /// The time that a function may take that runs to its end in one turn; 0 is without end.
