@@ -6,8 +6,9 @@ use crate::support::{
     Client, Directory, LogReceiver, Moment, Origin, PATIENCE, Running, Setup, eventually, nobody,
     run,
 };
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 /// A string with its length, which is below 240.
 fn text(bytes: &str) -> Vec<u8> {
@@ -109,7 +110,7 @@ fn a_rule_sees_the_variable_that_an_agent_has_set_for_the_request() {
 
 #[test]
 fn each_event_of_a_request_is_sent_once_and_in_order() {
-    let seen = std::sync::Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::new(Mutex::new(Vec::new()));
     let list = seen.clone();
     let agent = agent(move |name| {
         list.lock().unwrap().push(name.to_owned());
@@ -356,7 +357,7 @@ fn time_outs_of_an_agent_are_errors() {
     let file = "    timeout hello 5s\n    timeout processing 50ms\n";
     let weir = answer_with("%[var(txn.p.err)]", file, &silent, &log);
     assert_eq!(weir.web().get("/").header("x-said"), Some("said 1"), "timeout processing");
-    let open = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let open = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let ended = open.clone();
     let idle = Origin::new(move |mut peer| {
         while let Some((kind, ids, _)) = read_frame(&mut peer.client) {
@@ -423,7 +424,7 @@ fn payloads_stay_whole_without_send_frag_payload() {
 
 #[test]
 fn max_waiting_frames_limits_the_payloads_of_a_connection() {
-    let barrier = std::sync::Arc::new(std::sync::Barrier::new(2));
+    let barrier = Arc::new(std::sync::Barrier::new(2));
     let agent = agent(move |name| {
         if name == "second" {
             barrier.wait();
@@ -468,7 +469,7 @@ fn maxerrrate_stops_an_engine_for_the_rest_of_the_second() {
 
 #[test]
 fn rules_about_content_send_groups_in_both_directions() {
-    let seen = std::sync::Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::new(Mutex::new(Vec::new()));
     let list = seen.clone();
     let agent = agent(move |name| {
         list.lock().unwrap().push(name.to_owned());
@@ -515,7 +516,7 @@ fn every_request_of_many_clients_gets_its_answer() {
 
 #[test]
 fn an_agent_that_stops_costs_each_request_its_processing_time_at_most() {
-    let stopped = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stopped = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let stops = stopped.clone();
     let agent = Origin::new(move |mut peer| {
         while let Some((kind, ids, _)) = read_frame(&mut peer.client) {
@@ -619,4 +620,34 @@ fn a_stream_of_an_old_process_keeps_its_agent_after_a_reload() {
     assert_eq!(client.response().header("x-score"), Some("late"));
     drop(client);
     master.running.expect_error(&format!("Former worker ({old}) exited with code 0 (Exit)"));
+}
+
+/// As HAProxy 2.6: answers of rules have no event, those of services and servers have one.
+#[test]
+fn responses_have_their_event_if_a_server_or_a_service_has_made_them() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let own = count.clone();
+    let agent = agent(move |_| {
+        own.fetch_add(1, Relaxed);
+        Some(Vec::new())
+    });
+    let file = "    messages m\nspoe-message m\n    event on-http-response\n";
+    let front = "    http-request return status 200 if { path /return }\n    \
+                 http-request deny if { path /deny }\n    \
+                 http-request redirect location / if { path /redirect }\n    \
+                 http-request use-service prometheus-exporter if { path /metrics }";
+    let (origin, log) = (Origin::saying("ok"), LogReceiver::new());
+    let server = format!("    server s {}", origin.address());
+    let weir = start(front, &server, file, &agent, &log);
+    for (path, status, events) in [
+        ("/return", 200, 0),
+        ("/deny", 403, 0),
+        ("/redirect", 302, 0),
+        ("/metrics", 200, 1),
+        ("/other", 200, 1),
+    ] {
+        let before = count.load(Relaxed);
+        assert_eq!(weir.web().get(path).status(), status, "{path}");
+        assert_eq!(count.load(Relaxed) - before, events, "{path}");
+    }
 }
