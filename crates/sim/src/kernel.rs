@@ -93,12 +93,18 @@ impl Kernel for VirtualKernel {
         if let Some(socket) = net.datagram_socket(handle.0) {
             return net.recv_into(socket, buffer);
         }
+        if let Some(end) = net.link_end(handle.0) {
+            return net.recv_message(end, buffer, true);
+        }
         let end = net.stream(handle.0)?;
         net.recv(end, buffer)
     }
 
     fn peek(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize> {
         let mut net = self.world.net();
+        if let Some(end) = net.link_end(handle.0) {
+            return net.recv_message(end, buffer, false);
+        }
         let end = net.stream(handle.0)?;
         net.peek(end, buffer)
     }
@@ -108,6 +114,10 @@ impl Kernel for VirtualKernel {
         if let Some(socket) = net.datagram_socket(handle.0) {
             let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
             return net.send_from(socket, None, 0, &bytes).map(|()| bytes.len());
+        }
+        if let Some(end) = net.link_end(handle.0) {
+            let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+            return net.send_message(end, &bytes);
         }
         let end = net.stream(handle.0)?;
         net.send_parts(end, parts)

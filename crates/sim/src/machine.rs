@@ -33,8 +33,12 @@ pub enum Stop {
 /// Several threads in one world.
 pub struct Machine {
     world: Rc<World>,
+    settings: reactor::Settings,
+    /// All threads; each has the poller of its place.
     threads: Vec<Rc<Thread>>,
     awake: Vec<usize>,
+    /// Threads that do not run.
+    paused: Vec<usize>,
     turns: u64,
     turns_at_once: u32,
 }
@@ -55,7 +59,23 @@ impl Machine {
     pub fn with(world: Rc<World>, threads: usize, settings: reactor::Settings) -> Self {
         let threads: Vec<_> =
             (0..threads).map(|index| Thread::new(index, world.kernel(), settings)).collect();
-        Self { world, threads, awake: Vec::new(), turns: 0, turns_at_once: 0 }
+        let (awake, paused) = Default::default();
+        Self { world, settings, threads, awake, paused, turns: 0, turns_at_once: 0 }
+    }
+
+    /// Adds the threads of another process, numbered from 0. They share handles with the others,
+    /// but for those that [`Net::duplicate`] has made for them.
+    pub fn add_process(&mut self, threads: usize) -> Vec<Rc<Thread>> {
+        let settings = self.settings;
+        let new: Vec<_> =
+            (0..threads).map(|index| Thread::new(index, self.world.kernel(), settings)).collect();
+        self.threads.extend(new.iter().cloned());
+        new
+    }
+
+    /// Stops the threads in these places, as a busy system may, until the next call.
+    pub fn pause(&mut self, places: &[usize]) {
+        self.paused = places.to_vec();
     }
 
     /// The world around it.
@@ -86,9 +106,8 @@ impl Machine {
     /// Whether all threads are idle, so that time can pass.
     pub fn is_at_rest(world: &World, threads: &[Rc<Thread>]) -> bool {
         let net = world.net();
-        let rests =
-            |thread: &Rc<Thread>| !net.is_awake(thread.index) && !thread.scheduler().has_work();
-        threads.iter().all(rests)
+        let mut all = threads.iter().enumerate();
+        all.all(|(poller, thread)| !net.is_awake(poller) && !thread.scheduler().has_work())
     }
 
     /// The hash of the run so far; equal for equal seeds and programs.
@@ -151,7 +170,8 @@ impl Machine {
         net.settle();
         self.awake.clear();
         for (index, thread) in self.threads.iter().enumerate() {
-            if net.is_awake(index) || thread.scheduler().has_work() {
+            let is_awake = net.is_awake(index) || thread.scheduler().has_work();
+            if is_awake && !self.paused.contains(&index) {
                 self.awake.push(index);
             }
         }
@@ -171,7 +191,7 @@ impl Machine {
 
     fn pass_time(&mut self, net: &mut Net, limit: u64) -> Result<(), Stop> {
         self.turns_at_once = 0;
-        let next = match (net.next_due(), net.next_wake()) {
+        let next = match (net.next_due(), net.next_wake(&self.paused)) {
             (Some(due), Some(wake)) => due.min(wake),
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => return Err(Stop::Deadlock),
@@ -197,14 +217,14 @@ impl Machine {
         use std::fmt::Write as _;
         let net = self.net();
         let mut text = format!("seed {}, {net:?}\n", self.world.seed());
-        for thread in &self.threads {
+        for (poller, thread) in self.threads.iter().enumerate() {
             let (tasks, timers) = (thread.scheduler().tasks(), thread.scheduler().timers());
             let (sockets, load) = (thread.sockets(), thread.scheduler().load());
             let _ = writeln!(
                 text,
                 "thread {}: {tasks} tasks, {timers} timers, {sockets} sockets, {load} queued, {}",
-                thread.index,
-                if net.is_awake(thread.index) { "awake" } else { "asleep" },
+                poller,
+                if net.is_awake(poller) { "awake" } else { "asleep" },
             );
         }
         for record in net.trace().last() {

@@ -8,6 +8,7 @@ mod conn;
 pub mod datagram;
 mod dial;
 mod handles;
+mod link;
 mod path;
 mod poll;
 mod stream;
@@ -20,6 +21,7 @@ pub use conn::EndId;
 use datagram::{DatagramSocket, UdpDatagram};
 use dial::Listening;
 use handles::Handles;
+use link::Link;
 use poll::Poller;
 use reactor::Address;
 use std::cmp::{Ordering, Reverse};
@@ -133,6 +135,8 @@ pub struct Net {
     /// The sockets of each address; several if they share it.
     datagram_addresses: HashMap<SocketAddr, Vec<Key>>,
     flights: Slab<UdpDatagram>,
+    /// Pairs of sockets between processes of the machine.
+    links: Slab<Link>,
     written: BTreeMap<i32, Vec<u8>>,
     misuses: u64,
 }
@@ -179,6 +183,7 @@ impl Net {
             datagram_sockets: Slab::new(),
             datagram_addresses: HashMap::new(),
             flights: Slab::new(),
+            links: Slab::new(),
             written: BTreeMap::new(),
             misuses: 0,
         }

@@ -39,6 +39,8 @@ pub struct UdpDatagram {
 pub(super) struct DatagramSocket {
     pub(super) owner: Owner,
     pub(super) local: SocketAddr,
+    /// Further handles of it, in other processes of the machine.
+    pub(super) copies: Vec<i32>,
     /// The only address that it exchanges datagrams with, if it is connected.
     pub(super) peer: Option<SocketAddr>,
     pub(super) unread: VecDeque<UdpDatagram>,
@@ -48,7 +50,8 @@ pub(super) struct DatagramSocket {
 
 impl DatagramSocket {
     fn new(owner: Owner, local: SocketAddr, peer: Option<SocketAddr>) -> Self {
-        Self { owner, local, peer, unread: VecDeque::new(), error: None }
+        let (copies, unread) = Default::default();
+        Self { owner, local, copies, peer, unread, error: None }
     }
 }
 
@@ -122,13 +125,16 @@ impl Net {
     }
 
     pub(super) fn datagrams_changed(&mut self, key: Key) {
-        match self.datagram_sockets.get(key).map(|socket| socket.owner) {
-            Some(Owner::Handle(handle)) => self.handle_changed(handle),
-            Some(Owner::Actor(id)) => {
+        let Some(socket) = self.datagram_sockets.get(key) else { return };
+        let copies = socket.copies.clone();
+        match socket.owner {
+            Owner::Handle(handle) => self.handle_changed(handle),
+            Owner::Actor(id) => {
                 self.roused.push_back((id, Signal::Datagram(DatagramId(key))));
             }
             _ => {}
         }
+        copies.into_iter().for_each(|handle| self.handle_changed(handle));
     }
 
     /// Takes the next datagram of an actor's socket.
@@ -201,6 +207,18 @@ impl Net {
     /// Closes an actor's datagram socket.
     pub fn close_datagram_socket(&mut self, id: DatagramId) {
         self.close_datagrams(id.0);
+    }
+
+    /// Closes one handle of a socket of the machine; the last one closes the socket.
+    pub(super) fn close_copy(&mut self, key: Key, handle: i32) {
+        let Some(socket) = self.datagram_sockets.get_mut(key) else { return };
+        socket.copies.retain(|copy| *copy != handle);
+        if socket.owner == Owner::Handle(handle) {
+            match socket.copies.pop() {
+                Some(copy) => socket.owner = Owner::Handle(copy),
+                None => self.close_datagrams(key),
+            }
+        }
     }
 
     pub(super) fn close_datagrams(&mut self, key: Key) {

@@ -1,6 +1,7 @@
 //! The table of handles: the lowest free number is used first, as for descriptors.
 
 use super::EndId;
+use super::link::LinkEnd;
 use reactor::Watch;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,6 +17,7 @@ pub(super) enum Object {
     Listener(Key),
     Stream(EndId),
     Datagrams(Key),
+    Link(LinkEnd),
 }
 
 /// Registration of a handle with one poller.

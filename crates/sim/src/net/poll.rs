@@ -62,9 +62,11 @@ impl Net {
             || sleep.until.is_some_and(|until| until <= self.now)
     }
 
-    /// Time at which the first sleeping poller wakes by timeout.
-    pub(crate) fn next_wake(&self) -> Option<u64> {
-        self.pollers.iter().filter_map(|poller| poller.asleep?.until).min()
+    /// Time at which the first sleeping poller, but for these, wakes by timeout.
+    pub(crate) fn next_wake(&self, except: &[usize]) -> Option<u64> {
+        let pollers = self.pollers.iter().enumerate();
+        let counted = pollers.filter(|(place, _)| !except.contains(place));
+        counted.filter_map(|(_, poller)| poller.asleep?.until).min()
     }
 
     /// One wait of a poller: reports events, and records until when it would sleep.
@@ -167,6 +169,9 @@ impl Net {
             Object::Datagrams(key) => {
                 let readable = self.has_datagram(key);
                 Readiness { readable, writable: true, closed: false }
+            }
+            Object::Link(end) => {
+                Readiness { readable: self.has_message(end), writable: true, closed: false }
             }
             Object::Stream(end) => {
                 self.conns.get(end.conn).map_or(Readiness::default(), |conn| conn.mask(end.side))

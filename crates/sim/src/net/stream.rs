@@ -354,7 +354,12 @@ impl Net {
             Object::Datagrams(key) => {
                 self.unwatch_all(handle, 0);
                 self.handles.remove(handle);
-                self.close_datagrams(key);
+                self.close_copy(key, handle);
+            }
+            Object::Link(end) => {
+                self.unwatch_all(handle, 0);
+                self.handles.remove(handle);
+                self.close_link(end, handle);
             }
             Object::Stream(end) => {
                 let stale = self.conns.get(end.conn).map_or(0, |conn| conn.faults.stale);
@@ -371,7 +376,7 @@ impl Net {
             Object::Stream(end) => self.address_of(end),
             Object::Listener(key) => self.listener_address(key),
             Object::Datagrams(key) => self.datagram_address(key),
-            Object::Free => None,
+            Object::Free | Object::Link(_) => None,
         }
     }
 }

@@ -11,10 +11,12 @@ mod h3_client;
 mod h3_exchange;
 mod lines;
 pub(crate) mod material;
+mod reload;
 mod settings;
 
 pub(crate) use h3_client::{H3Client, H3Plan};
 pub(crate) use lines::Line;
+pub(crate) use reload::ReloadLab;
 pub(crate) use settings::{Listen, OriginKind, listen, process};
 
 use engine::state::os_handles::{ListenSockets, OsHandles};
@@ -292,6 +294,12 @@ impl Lab {
     pub(crate) fn until_time(&mut self, span: Duration) {
         let passed = self.machine.run_for(span);
         assert_eq!(passed, Ok(()), "time passes\n{}", self.machine.report());
+    }
+
+    /// Reads the log lines that have been sent.
+    fn take_lines(&self) {
+        let datagrams = self.machine.net().take_datagrams();
+        self.lines.borrow_mut().extend(datagrams.iter().filter_map(|it| Line::read(&it.bytes)));
     }
 
     pub(crate) fn lines(&self) -> std::cell::Ref<'_, Vec<Line>> {
