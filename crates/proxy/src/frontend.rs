@@ -10,5 +10,6 @@ pub mod preamble;
 pub(crate) mod quic_connection;
 pub(crate) mod quic_host;
 pub(crate) mod quic_listener;
+mod quic_presence;
 pub(crate) mod quic_relay;
 pub(crate) mod session_rules;

@@ -1,5 +1,6 @@
 //! One connection: it moves bytes between the transport's streams and an HTTP/3 machine.
 
+use crate::congestion::Acknowledgements;
 use crate::datagram::{ConnectionKey, ConnectionMessage, Outgoing, moment};
 use bytes::Bytes;
 use mux::h3::{Abort, H3Conn, H3Error, Target};
@@ -105,7 +106,7 @@ pub struct ConnectionTotals {
 /// Two of these differ if the client has taken something of the responses between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliveryProgress {
-    /// Streams with output that was not acknowledged.
+    /// Streams with output that was not acknowledged; 1 for the GOAWAY alone.
     streams: usize,
     /// Frames that have opened windows.
     windows: u64,
@@ -144,6 +145,19 @@ pub struct QuicConnection {
     acknowledges: bool,
     /// Codes with which streams were given up by either side.
     stream_errors: Vec<u64>,
+    /// The packet whose acknowledgement is awaited at the end of the connection.
+    last_packet: LastPacket,
+}
+
+/// The last packet of a connection that ends, which the client has to acknowledge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastPacket {
+    /// The connection does not end yet.
+    Unneeded,
+    /// It is the next packet.
+    Next,
+    /// It was sent with this number.
+    Sent(u64),
 }
 
 impl std::fmt::Debug for QuicConnection {
@@ -174,6 +188,7 @@ impl QuicConnection {
             unvalidated: None,
             acknowledges: false,
             stream_errors: Vec::new(),
+            last_packet: LastPacket::Unneeded,
         }
     }
 
@@ -270,6 +285,10 @@ impl QuicConnection {
             self.inner.ping();
         }
         let transmit = self.inner.poll_transmit(now, segments, out)?;
+        if self.last_packet == LastPacket::Next {
+            let seen = Acknowledgements::of(self.inner.congestion_state());
+            self.last_packet = LastPacket::Sent(seen.sent);
+        }
         Some(Outgoing::of(&transmit))
     }
 
@@ -327,13 +346,43 @@ impl QuicConnection {
         }
     }
 
-    /// The progress of a client that has not acknowledged all responses; `None`: it has.
+    /// The progress of a client that has not acknowledged all responses and the GOAWAY behind them;
+    /// `None`: it has. For a connection on which nothing more begins.
     pub fn delivery(&mut self) -> Option<DeliveryProgress> {
         let own = usize::from(self.control.is_some()) + usize::from(self.decoder.is_some());
-        let streams = self.inner.streams().send_streams().saturating_sub(own);
+        let mut streams = self.inner.streams().send_streams().saturating_sub(own);
+        if streams == 0 && !self.has_last_packet() {
+            // The control stream has no end that the transport could report.
+            streams = 1;
+        }
         let frames = self.inner.stats().frame_rx;
         let windows = frames.max_data + frames.max_stream_data;
         (streams > 0).then_some(DeliveryProgress { streams, windows })
+    }
+
+    /// Whether the client has all that was sent. The first call asks it for an acknowledgement.
+    fn has_last_packet(&mut self) -> bool {
+        match self.last_packet {
+            LastPacket::Unneeded => {
+                self.inner.ping();
+                self.last_packet = LastPacket::Next;
+                false
+            }
+            LastPacket::Next => false,
+            LastPacket::Sent(number) => {
+                Acknowledgements::of(self.inner.congestion_state()).covers(number)
+            }
+        }
+    }
+
+    /// Asks the client for a sign of life, which [`QuicConnection::acknowledgements`] shows.
+    pub fn ping(&mut self) {
+        self.inner.ping();
+    }
+
+    /// Acknowledgements that the client has sent.
+    pub fn acknowledgements(&self) -> u64 {
+        self.inner.stats().frame_rx.acks
     }
 
     /// Whether nothing more will be sent or received.

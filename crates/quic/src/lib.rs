@@ -7,10 +7,12 @@
 //!
 //! Reading order: [`endpoint`] (datagrams in, connections), [`connection`] (one connection with its
 //! HTTP/3 machine), `session` and `server` (the handshake), `aead` and `derive` (packet
-//! protection), `token`, `connection_id`, [`relay`] (datagrams of other processes), [`settings`].
+//! protection), `token`, `connection_id`, [`relay`] (datagrams of other processes), `congestion`
+//! (acknowledgements), [`settings`].
 #![forbid(unsafe_code)]
 
 mod aead;
+mod congestion;
 pub mod connection;
 mod connection_id;
 mod datagram;

@@ -51,6 +51,11 @@ impl<'a> RelayMessage<'a> {
         (header, HEADER)
     }
 
+    /// Whether a message that begins with this byte is one of these.
+    pub fn is_known(kind: u8) -> bool {
+        (SERVES..=RETURNED).contains(&kind)
+    }
+
     /// The payload.
     pub fn payload(&self) -> &'a [u8] {
         match self {
@@ -149,6 +154,7 @@ mod tests {
         let whole = wire(&sent);
         assert!(RelayMessage::decode(&whole).is_some());
         assert!((0..whole.len()).all(|len| RelayMessage::decode(&whole[..len]).is_none()));
+        assert!(RelayMessage::is_known(whole[0]) && !RelayMessage::is_known(0));
         for (at, value) in [(0, 0), (0, 9), (2, 5)] {
             let mut broken = whole.clone();
             broken[at] = value;

@@ -1,6 +1,7 @@
 //! Settings of the connections of a listener.
 
-use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
+use crate::congestion::ObservedFactory;
+use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{IdleTimeout, TransportConfig, VarInt};
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,17 +74,12 @@ impl QuicSettings {
             .receive_window(VarInt::from_u64(total).unwrap_or(VarInt::MAX))
             .send_window(self.send_window)
             .datagram_receive_buffer_size(None);
-        match self.congestion {
-            CongestionControl::Cubic => {
-                config.congestion_controller_factory(Arc::new(CubicConfig::default()))
-            }
-            CongestionControl::NewReno => {
-                config.congestion_controller_factory(Arc::new(NewRenoConfig::default()))
-            }
-            CongestionControl::Bbr => {
-                config.congestion_controller_factory(Arc::new(BbrConfig::default()))
-            }
+        let congestion: Arc<dyn ControllerFactory + Send + Sync> = match self.congestion {
+            CongestionControl::Cubic => Arc::new(CubicConfig::default()),
+            CongestionControl::NewReno => Arc::new(NewRenoConfig::default()),
+            CongestionControl::Bbr => Arc::new(BbrConfig::default()),
         };
+        config.congestion_controller_factory(Arc::new(ObservedFactory(congestion)));
         config
     }
 

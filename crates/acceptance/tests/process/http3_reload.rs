@@ -1,10 +1,11 @@
 //! Connections of HTTP/3 on several threads, and over reloads.
 
-use crate::support::h3_client::{H3Client, RETURN, free_address, started_with};
+use crate::support::h3_client::{H3Client, RETURN, RequestLoss, free_address, started_with};
 use crate::support::master::Master;
 use crate::support::{Identity, Origin, Setup, eventually, reply};
 use openssl::x509::X509;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -50,49 +51,90 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// Requests, one after another, each answered; a connection is left when the server says so.
-fn ask_on(address: SocketAddr, trust: &[u8], (stop, done): (&AtomicBool, &AtomicUsize)) {
-    let mut client = H3Client::connect(address, trust);
-    let mut number = 0;
-    while !stop.load(Relaxed) {
-        if client.is_going_away() || client.lost.is_some() {
-            assert!(client.is_going_away(), "announced: {:?}", client.lost);
-            client.close(0x100);
-            client = H3Client::connect(address, trust);
-        }
-        number += 1;
-        let body = vec![b'x'; number % 7 * 500];
-        let answer = client.ask("POST", "/", &body);
-        assert_eq!(answer, ("200".to_owned(), body.len().to_string().into_bytes()));
-        done.fetch_add(1, Relaxed);
-    }
-    client.close(0x100);
+/// What the clients of a load have in common.
+struct ReloadLoad {
+    address: SocketAddr,
+    trust: Vec<u8>,
+    stop: AtomicBool,
+    /// Reloads so far.
+    reloads: AtomicUsize,
+    /// Requests that were answered, and those that were sent again.
+    done: AtomicUsize,
+    repeated: AtomicUsize,
+    failures: Mutex<Vec<String>>,
 }
 
-/// Uploads, each of which lasts until a further reload is over.
-fn upload(
-    address: SocketAddr,
-    trust: &[u8],
-    (stop, reloads): (&AtomicBool, &AtomicUsize),
-) -> usize {
-    let half = vec![b'u'; 700_000];
-    let mut count = 0;
-    while !stop.load(Relaxed) {
-        let mut client = H3Client::connect(address, trust);
-        let id = client.begin("PUT", "/", 2 * half.len());
-        client.append(id, &half);
-        let seen = reloads.load(Relaxed);
-        while reloads.load(Relaxed) == seen && !stop.load(Relaxed) {
-            client.rest();
-        }
-        client.append(id, &half);
-        client.finish(id);
-        let expected = ("200".to_owned(), (2 * half.len()).to_string().into_bytes());
-        assert_eq!(client.answer(id), expected);
-        client.close(0x100);
-        count += 1;
+impl ReloadLoad {
+    fn is_over(&self) -> bool {
+        self.stop.load(Relaxed)
     }
-    count
+
+    /// Notes the end of a request; `true`: it was answered with this body.
+    fn note(&self, kind: &str, end: Result<(String, Vec<u8>), RequestLoss>, body: &str) -> bool {
+        let failure = match end {
+            Ok((status, got)) if (&*status, &*got) == ("200", body.as_bytes()) => {
+                self.done.fetch_add(1, Relaxed);
+                return true;
+            }
+            Err(RequestLoss::Unprocessed) => {
+                self.repeated.fetch_add(1, Relaxed);
+                return false;
+            }
+            Ok((status, _)) => format!("answered with {status}"),
+            Err(RequestLoss::Failed(text)) => text,
+        };
+        let text = format!("{kind} at reload {}: {failure}", self.reloads.load(Relaxed));
+        self.failures.lock().expect("no panic").push(text);
+        false
+    }
+
+    fn connect(&self) -> Option<H3Client> {
+        let client = H3Client::try_connect(self.address, &self.trust);
+        client.map_err(|loss| self.note("handshake", Err(loss), "")).ok()
+    }
+
+    /// Requests, one after another; a connection is left when the server says so or it has failed.
+    fn ask(&self) {
+        let (mut client, mut number) = (self.connect(), 0);
+        while !self.is_over() {
+            let leaves = |it: &mut H3Client| it.is_going_away() || it.lost.is_some();
+            if client.as_mut().is_none_or(leaves) {
+                client.iter_mut().for_each(|it| it.close(0x100));
+                client = self.connect();
+                continue;
+            }
+            let Some(client) = &mut client else { continue };
+            let len = number % 7 * 500;
+            let (id, mut bytes) = client.open("POST", "/", len);
+            bytes.resize(bytes.len() + len, b'x');
+            let end = client.try_finish(id, &bytes);
+            number += usize::from(self.note("request", end, &len.to_string()));
+        }
+        client.iter_mut().for_each(|it| it.close(0x100));
+    }
+
+    /// Uploads, each of which lasts until a further reload is over.
+    fn upload(&self) -> usize {
+        let half = vec![b'u'; 700_000];
+        let mut count = 0;
+        while !self.is_over() {
+            let Some(mut client) = self.connect() else { continue };
+            let (id, mut bytes) = client.open("PUT", "/", 2 * half.len());
+            bytes.extend_from_slice(&half);
+            let mut rest = &bytes[..];
+            let seen = self.reloads.load(Relaxed);
+            while client.lost.is_none()
+                && (!rest.is_empty() || self.reloads.load(Relaxed) == seen && !self.is_over())
+            {
+                rest = &rest[client.write(id, rest)..];
+                client.rest();
+            }
+            let end = client.try_finish(id, &half);
+            count += usize::from(self.note("upload", end, &(2 * half.len()).to_string()));
+            client.close(0x100);
+        }
+        count
+    }
 }
 
 #[test]
@@ -110,7 +152,6 @@ fn reload_under_load(plan: ReloadPlan) {
     let authority = Identity::new("authority", None);
     let identity = Identity::new("a.test", Some(&authority));
     let trust = X509::from_pem(authority.certificate().as_bytes()).expect("a certificate");
-    let trust = trust.to_der().expect("a certificate");
     let origin = Origin::new(|mut peer| {
         while let Some(request) = peer.request() {
             peer.send(reply("200 OK", &request.body.len().to_string()));
@@ -127,27 +168,39 @@ fn reload_under_load(plan: ReloadPlan) {
     let setup = Setup::new(&text).file("a.pem", &identity.pem()).with("quic", address);
     let master = Master::start(setup, &["-W"]);
     let first = master.worker();
-    let (stop, done, reloads) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let load = ReloadLoad {
+        address,
+        trust: trust.to_der().expect("a certificate"),
+        stop: AtomicBool::new(false),
+        reloads: AtomicUsize::new(0),
+        done: AtomicUsize::new(0),
+        repeated: AtomicUsize::new(0),
+        failures: Mutex::default(),
+    };
     std::thread::scope(|scope| {
-        let stopped = Stops(&stop);
-        let ask = || ask_on(address, &trust, (&stop, &done));
-        let put = || upload(address, &trust, (&stop, &reloads));
-        let clients: Vec<_> = (0..plan.clients).map(|_| scope.spawn(ask)).collect();
-        let uploads: Vec<_> = (0..plan.uploads).map(|_| scope.spawn(put)).collect();
+        let stopped = Stops(&load.stop);
+        let clients: Vec<_> = (0..plan.clients).map(|_| scope.spawn(|| load.ask())).collect();
+        let uploads: Vec<_> = (0..plan.uploads).map(|_| scope.spawn(|| load.upload())).collect();
+        let wait = || {
+            let seen = load.done.load(Relaxed);
+            eventually("more requests", || (load.done.load(Relaxed) > seen + 20).then_some(()));
+        };
         for _ in 0..plan.reloads {
-            let seen = done.load(Relaxed);
-            eventually("more requests", || (done.load(Relaxed) > seen + 20).then_some(()));
+            wait();
             assert_eq!(master.cli("reload"), "Loading success.");
-            reloads.fetch_add(1, Relaxed);
+            load.reloads.fetch_add(1, Relaxed);
         }
-        let seen = done.load(Relaxed);
-        eventually("more requests", || (done.load(Relaxed) > seen + 20).then_some(()));
+        wait();
         drop(stopped);
-        clients.into_iter().for_each(|client| client.join().expect("no request failed"));
-        for upload in uploads {
-            assert!(upload.join().expect("no upload failed") >= plan.reloads / 4);
-        }
+        clients.into_iter().for_each(|client| client.join().expect("a client that ends"));
+        let uploads = uploads.into_iter().map(|upload| upload.join().expect("uploads that end"));
+        assert!(uploads.sum::<usize>() >= plan.uploads, "{:?}", load.failures);
     });
+    let failures = load.failures.lock().expect("no panic");
+    let (done, repeated) = (load.done.load(Relaxed), load.repeated.load(Relaxed));
+    let all = done + failures.len();
+    println!("{} of {all} requests failed, {repeated} were sent again", failures.len());
+    assert!(failures.is_empty(), "{} of {all}, {repeated} again: {failures:#?}", failures.len());
     assert_ne!(master.settled(), first);
 }
 

@@ -289,6 +289,12 @@ impl Shared {
         self.stopping.has_begun()
     }
 
+    /// How long the process has only finished what runs, in milliseconds; `now` is monotonic, in
+    /// milliseconds.
+    pub fn stops_for(&self, now: u64) -> Option<u64> {
+        self.stopping.age(now)
+    }
+
     /// Whether threads may use each other's idle server connections.
     pub fn shares_pools(&self) -> bool {
         self.settings.shared_pools && self.settings.threads > 1

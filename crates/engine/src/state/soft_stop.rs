@@ -35,6 +35,11 @@ impl Stopping {
         self.begun.load(Relaxed)
     }
 
+    /// How long ago it began, in milliseconds; `None` before it.
+    pub(crate) fn age(&self, now: u64) -> Option<u64> {
+        self.has_begun().then(|| now.saturating_sub(self.since.load(Relaxed)))
+    }
+
     /// When a connection has to end, in milliseconds; `None` while it may stay. `lot` is a number
     /// of the connection's own that spreads it among the others.
     pub(crate) fn moment(&self, spread: CloseSpread, lot: u32) -> Option<u64> {
@@ -62,9 +67,11 @@ mod tests {
         stopping.announce();
         assert!(stopping.is_announced() && !stopping.has_begun());
         assert_eq!(stopping.moment(CloseSpread::AtOnce, 1), None);
+        assert_eq!(stopping.age(4_000), None);
         stopping.begin(5_000);
         stopping.begin(9_000);
         assert_eq!(stopping.moment(CloseSpread::AtOnce, 1), Some(5_000));
+        assert_eq!((stopping.age(5_700), stopping.age(4_999)), (Some(700), Some(0)));
         assert_eq!(stopping.moment(CloseSpread::Never, 1), None);
         let mut quarters = [0; 4];
         for lot in 0..4_000 {

@@ -4,6 +4,7 @@
 use crate::frontend::h2_connection::{self, Expiry};
 use crate::frontend::handshake_limit::HandshakePlace;
 use crate::frontend::quic_host::{ConnectionEntry, QuicHost};
+use crate::frontend::quic_presence::Presence;
 use crate::frontend::session_rules::{self, Admission};
 use engine::state::session::client::Client;
 use engine::state::session::client_h2::ClientMux;
@@ -60,6 +61,7 @@ pub(crate) async fn run(host: Rc<QuicHost>, entry: Rc<ConnectionEntry>) {
         delivery: None,
         closes: None,
         closed: None,
+        presence: None,
         vanishes: false,
         counted: (ConnectionTotals::default(), worker.thread.tick()),
         is_counted: true,
@@ -98,6 +100,8 @@ struct QuicDriver {
     closes: Option<Tick>,
     /// The moment at which either side has closed the connection.
     closed: Option<Tick>,
+    /// The client's last sign of life while the process stops, and when it is looked at again.
+    presence: Option<(Presence, Tick)>,
     /// The connection ends without a packet to its client.
     vanishes: bool,
     /// The counts of the connection that the frontend has, and since when.
@@ -151,6 +155,7 @@ impl QuicDriver {
         let expiry = self.next_expiry().map(|(at, _)| at);
         let count = (!self.is_counted).then_some(count);
         let ends = Tick::earlier(self.closes, self.closing_end());
+        let ends = Tick::earlier(ends, self.presence.map(|(_, at)| at));
         Tick::earlier(Tick::earlier(next, expiry), Tick::earlier(ends, count))
     }
 
@@ -302,6 +307,10 @@ impl QuicDriver {
     /// too long, and closes it when nothing is left to do.
     fn retire(&mut self) {
         let now = self.host.worker.thread.tick();
+        if !self.has_client(now) {
+            self.vanishes = true;
+            return;
+        }
         let due = self.next_expiry().filter(|(at, _)| at.is_due(now)).map(|(_, reason)| reason);
         let Some(front) = &self.front else {
             // Handshakes continue in a soft stop: the client may have no other process to go to.
@@ -334,6 +343,20 @@ impl QuicDriver {
             let nanos = self.host.worker.thread.nanos();
             self.entry.conn.borrow_mut().close(nanos, H3ErrorCode::NO_ERROR);
         }
+    }
+
+    /// Whether the client is there. A process that stops does not wait for one that is gone.
+    fn has_client(&mut self, now: Tick) -> bool {
+        let mut conn = self.entry.conn.borrow_mut();
+        if !self.host.worker.shared.is_stopping() || conn.is_closing() {
+            self.presence = None;
+            return true;
+        }
+        let known = self.presence.map(|(presence, _)| presence);
+        let mut presence = known.unwrap_or_else(|| Presence::new(now, &conn));
+        let next = presence.check(now, &mut conn);
+        self.presence = next.map(|at| (presence, at));
+        next.is_some()
     }
 
     /// Whether a close loses nothing: a close discards bytes that the client has not acknowledged,

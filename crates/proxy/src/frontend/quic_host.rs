@@ -28,6 +28,11 @@ use transport::streams::Session;
 /// The code of a connection that was refused (RFC 9000 section 20.1).
 const CONNECTION_REFUSED: u64 = 2;
 
+/// The time after the begin of a soft stop in which new clients get no answer, in milliseconds: a
+/// successor may be about to serve them, so that a refusal would be wrong. Clients repeat their
+/// first packet after a second.
+const SUCCESSION_MS: u64 = 900;
+
 /// Datagrams that wait for the task of a connection; further ones are lost, as in a network.
 const INBOX: usize = 256;
 
@@ -103,7 +108,19 @@ impl QuicHost {
 
     /// Whether another process receives the datagrams, because this one only finishes.
     pub(crate) fn is_replaced(&self) -> bool {
-        self.worker.shared.is_stopping() && self.line.has_successor()
+        self.worker.shared.is_stopping() && quic_relay::has_successor(self)
+    }
+
+    /// Whether a process that another number belongs to began after this one. Each process has the
+    /// next free number.
+    pub(crate) fn is_before(&self, process: u8) -> bool {
+        (1..=127).contains(&process.wrapping_sub(self.owner.process))
+    }
+
+    /// Whether a successor that has told this process to stop may not have begun to serve.
+    fn may_be_replaced(&self) -> bool {
+        let shared = &self.worker.shared;
+        shared.stops_for(self.worker.millis()).is_some_and(|ms| ms < SUCCESSION_MS)
     }
 
     /// Passes a datagram that has arrived at a socket of these threads to the process and the
@@ -126,12 +143,25 @@ impl QuicHost {
         self.steer(nanos, datagram, place);
     }
 
-    /// Handles a datagram of another process: one for a connection of this process, or one that
-    /// begins a connection.
+    /// Handles a datagram of another process: one for a connection of this process or of a third
+    /// one.
     pub(crate) fn accept_relayed(self: &Rc<Self>, nanos: u64, datagram: Datagram<'_>) {
         let owner = self.steering.owner_of(datagram.bytes);
-        let owner = owner.filter(|owner| owner.process == self.owner.process);
-        self.steer(nanos, datagram, owner.map(|owner| owner.thread));
+        let own = owner.filter(|owner| owner.process == self.owner.process);
+        if let Some(other) = owner.filter(|_| own.is_none())
+            && quic_relay::pass_on(self, other.process, datagram)
+        {
+            return;
+        }
+        self.steer(nanos, datagram, own.map(|owner| owner.thread));
+    }
+
+    /// Handles a datagram that begins a connection, which a process before this one has returned. A
+    /// client that got a Retry from that process uses an ID of it.
+    pub(crate) fn accept_returned(self: &Rc<Self>, nanos: u64, datagram: Datagram<'_>) {
+        let owner = self.steering.owner_of(datagram.bytes);
+        let own = owner.filter(|owner| owner.process == self.owner.process);
+        self.steer(nanos, datagram, own.map(|owner| owner.thread));
     }
 
     /// Passes a datagram to a thread; `None`: this one.
@@ -168,6 +198,7 @@ impl QuicHost {
                 returns.set(true);
                 InitialVerdict::Ignore
             }
+            false if self.may_be_replaced() => InitialVerdict::Ignore,
             false => self.verdict(&datagram),
         };
         let mut endpoint = self.endpoint.borrow_mut();

@@ -6,7 +6,7 @@ use crate::frontend::quic_relay;
 use engine::state::runtime::FrontendRef;
 use engine::state::worker::Worker;
 use quic::Datagram;
-use reactor::{Class, Handle, Socket, UdpBatch};
+use reactor::{Arrived, Class, Handle, Socket, UdpBatch};
 use std::io;
 use std::rc::Rc;
 
@@ -38,6 +38,7 @@ pub(crate) fn start(worker: &Rc<Worker>, proxy: &FrontendRef, place: usize, firs
     let sender = sockets.iter().find(serves).map_or(first, |(handle, _)| *handle);
     let Some(host) = QuicHost::new(worker, proxy, (place, bind), line, sender) else { return };
     worker.add_quic(host.clone());
+    quic_relay::announce(&host);
     let scheduler = worker.thread.scheduler();
     scheduler.spawn(Class::Normal, take_strays(host.clone()));
     let received =
@@ -81,6 +82,10 @@ async fn receive_all(host: Rc<QuicHost>, handle: Handle, threads: Vec<u16>) {
     let (mut batch, mut at) = (UdpBatch::default(), 0);
     loop {
         if host.is_replaced() {
+            let nanos = thread.nanos();
+            for arrived in batch.iter().skip(at) {
+                host.route(nanos, datagram(&arrived), &threads);
+            }
             // The connections that are left send from it.
             socket.release();
             return;
@@ -95,6 +100,11 @@ async fn receive_all(host: Rc<QuicHost>, handle: Handle, threads: Vec<u16>) {
     }
 }
 
+fn datagram<'a>(arrived: &Arrived<'a>) -> Datagram<'a> {
+    let Arrived { from, to, ecn, bytes } = *arrived;
+    Datagram { from, to, ecn, bytes }
+}
+
 /// Handles datagrams; `true`: there may be more. `at` is the place of the next one in the batch,
 /// which may have more than one turn handles.
 fn receive(
@@ -107,9 +117,7 @@ fn receive(
     while left > 0 {
         let (nanos, before) = (host.worker.thread.nanos(), left);
         for arrived in batch.iter().skip(*at).take(left) {
-            let (from, to) = (arrived.from, arrived.to);
-            let datagram = Datagram { from, to, ecn: arrived.ecn, bytes: arrived.bytes };
-            host.route(nanos, datagram, threads);
+            host.route(nanos, datagram(&arrived), threads);
             left -= 1;
         }
         *at += before - left;

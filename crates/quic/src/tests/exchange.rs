@@ -97,6 +97,24 @@ fn errors_of_http_close_the_connection() {
     assert!(net.served.is_empty());
 }
 
+/// A client that has not received the GOAWAY cannot tell which requests it may send again.
+#[test]
+fn a_response_is_delivered_with_the_goaway_behind_it() {
+    let mut net = connected(server_settings());
+    let id = net.peer.request("GET", "/", b"");
+    assert!(finish(&mut net, &[id], 1_000));
+    net.run_until(500, |_| false);
+    net.only().machine.begin_shutdown();
+    net.only().machine.finish_shutdown();
+    net.loses = |_| true;
+    net.run_until(3_000, |net| net.only().conn.delivery().is_none());
+    assert!(net.only().machine.is_over() && net.only().conn.delivery().is_some());
+    net.loses = |_| false;
+    assert!(net.run_until(10_000, |net| net.only().conn.delivery().is_none()));
+    let has_goaway = |(bytes, _): &(Vec<u8>, bool)| bytes.ends_with(&[7, 1, 4]);
+    assert!(net.peer.received.values().any(has_goaway), "{:?}", net.peer.received);
+}
+
 #[test]
 fn a_client_that_goes_ends_its_requests() {
     let mut net = connected(server_settings());

@@ -14,7 +14,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::h3::qpack::{self, QpackDecoder};
-use wire::h3::{H3FrameHeader, H3FrameType, H3Settings, StreamType, encode};
+use wire::h3::{H3FrameHeader, H3FrameType, H3Settings, StreamType, encode, varint};
 
 /// A client with one connection over a socket.
 pub(crate) struct H3Client {
@@ -29,6 +29,21 @@ pub(crate) struct H3Client {
     /// Bytes of the server's unidirectional streams.
     own: HashMap<StreamId, Vec<u8>>,
 }
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RequestLoss {
+    /// The server has surely not handled it: it may be sent again (RFC 9114 section 5.2).
+    Unprocessed,
+    /// The server may have handled it.
+    Failed(String),
+}
+
+/// The patience with a server under load: longer than its timeouts.
+const LONG: Duration = Duration::from_secs(40);
+
+/// The code with which a server rejects a request that it has not handled.
+const REQUEST_REJECTED: u64 = 0x10b;
 
 /// Maps a datagram to the datagrams that are sent in its place.
 pub(crate) type Mangle = fn(&[u8]) -> Vec<Vec<u8>>;
@@ -117,6 +132,17 @@ impl H3Client {
         client
     }
 
+    /// The same, for a server that may fail.
+    pub(crate) fn try_connect(server: SocketAddr, authority: &[u8]) -> Result<Self, RequestLoss> {
+        let mut client = Self::new(server, authority);
+        let connected = |it: &mut Self| it.lost.is_some() || !it.conn.is_handshaking();
+        match client.try_run(LONG, connected) && client.lost.is_none() {
+            true => client.greet(),
+            false => return Err(RequestLoss::Failed(format!("handshake: {:?}", client.lost))),
+        }
+        Ok(client)
+    }
+
     /// Completes the handshake, and opens the control stream.
     pub(crate) fn greet(&mut self) {
         self.run(|client| {
@@ -160,11 +186,18 @@ impl H3Client {
     }
 
     /// Sends and receives until something holds.
-    pub(crate) fn run(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
-        let end = now() + PATIENCE;
+    pub(crate) fn run(&mut self, done: impl FnMut(&mut Self) -> bool) {
+        assert!(self.try_run(PATIENCE, done), "in time");
+    }
+
+    /// The same; `false`: it did not hold in time.
+    fn try_run(&mut self, patience: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = now() + patience;
         let mut buffer = [0; 2_048];
         while !done(self) {
-            assert!(now() < end, "in time");
+            if now() >= end {
+                return false;
+            }
             while let Some(event) = self.conn.poll_endpoint_events() {
                 if let Some(reply) = self.endpoint.handle_event(self.handle, event) {
                     self.conn.handle_event(reply);
@@ -188,10 +221,16 @@ impl H3Client {
                 self.conn.handle_timeout(now());
             }
         }
+        true
     }
 
     /// Whether the server has announced that it takes no more requests on this connection.
     pub(crate) fn is_going_away(&mut self) -> bool {
+        self.goaway().is_some()
+    }
+
+    /// The first request that the server does not handle, as its last GOAWAY says.
+    pub(crate) fn goaway(&mut self) -> Option<u64> {
         while let Some(id) = self.conn.streams().accept(Dir::Uni) {
             self.own.insert(id, Vec::new());
         }
@@ -203,7 +242,7 @@ impl H3Client {
             }
             let _ = chunks.finalize();
         }
-        self.own.values().any(|bytes| has_goaway(bytes))
+        self.own.values().find_map(|bytes| last_goaway(bytes))
     }
 
     /// Waits for the end of the connection: the code with which the server has closed it.
@@ -241,7 +280,7 @@ impl H3Client {
 
     /// Writes what the windows allow; a stream that the server has stopped accepts and drops all
     /// bytes.
-    fn write(&mut self, id: StreamId, bytes: &[u8]) -> usize {
+    pub(crate) fn write(&mut self, id: StreamId, bytes: &[u8]) -> usize {
         match self.conn.send_stream(id).write(bytes) {
             Ok(count) => count,
             Err(WriteError::Blocked) => 0,
@@ -259,11 +298,16 @@ impl H3Client {
 
     /// Begins a request whose body has `len` bytes, to be sent with [`H3Client::append`].
     pub(crate) fn begin(&mut self, method: &str, path: &str, len: usize) -> StreamId {
-        let mut bytes = head(method, path);
-        encode::header(H3FrameType::DATA, len, &mut bytes);
-        let id = self.conn.streams().open(Dir::Bi).expect("the server allows a stream");
+        let (id, bytes) = self.open(method, path, len);
         self.append(id, &bytes);
         id
+    }
+
+    /// Opens a stream for a request whose body has `len` bytes; the bytes of its head.
+    pub(crate) fn open(&mut self, method: &str, path: &str, len: usize) -> (StreamId, Vec<u8>) {
+        let mut bytes = head(method, path);
+        encode::header(H3FrameType::DATA, len, &mut bytes);
+        (self.conn.streams().open(Dir::Bi).expect("the server allows a stream"), bytes)
     }
 
     /// Sends bytes on an open stream.
@@ -322,20 +366,68 @@ impl H3Client {
         got.into_iter().map(|(bytes, _)| bytes).collect()
     }
 
+    /// The status and the body of the answer to a request, which ends with `rest`.
+    pub(crate) fn try_finish(
+        &mut self,
+        id: StreamId,
+        mut rest: &[u8],
+    ) -> Result<(String, Vec<u8>), RequestLoss> {
+        let (mut got, mut failure, mut is_sent) = (Vec::new(), None, false);
+        let ended = self.try_run(LONG, |client| {
+            if !rest.is_empty() {
+                rest = &rest[client.write(id, rest)..];
+            }
+            if rest.is_empty() && !std::mem::replace(&mut is_sent, true) {
+                // A stream that the server has stopped has no end.
+                let _ = client.conn.send_stream(id).finish();
+            }
+            match client.try_read(id, &mut got) {
+                Ok(true) => true,
+                Ok(false) => client.lost.is_some(),
+                Err(error) => {
+                    failure = Some(error);
+                    true
+                }
+            }
+        });
+        let lost = self.lost.clone();
+        match (failure, lost) {
+            (Some(ReadError::Reset(code)), _) if code.into_inner() == REQUEST_REJECTED => {
+                Err(RequestLoss::Unprocessed)
+            }
+            (Some(error), _) => Err(RequestLoss::Failed(format!("{error} after {}", got.len()))),
+            (None, _) if !ended => Err(RequestLoss::Failed("no answer in time".to_owned())),
+            (None, Some(_)) if self.goaway().is_some_and(|first| u64::from(id) >= first) => {
+                Err(RequestLoss::Unprocessed)
+            }
+            (None, Some(error)) => {
+                let (sent, bytes, goaway) = (rest.is_empty(), got.len(), self.goaway());
+                let text = format!("{error}: stream {id}, sent {sent}, {bytes} bytes, {goaway:?}");
+                Err(RequestLoss::Failed(text))
+            }
+            (None, None) => Ok(message(&got)),
+        }
+    }
+
     /// Reads the bytes that have arrived on a stream; `true`: it has ended.
-    fn read(&mut self, id: StreamId, bytes: &mut Vec<u8>) -> bool {
+    fn try_read(&mut self, id: StreamId, bytes: &mut Vec<u8>) -> Result<bool, ReadError> {
         let mut stream = self.conn.recv_stream(id);
-        let Ok(mut chunks) = stream.read(true) else { return false };
+        let Ok(mut chunks) = stream.read(true) else { return Ok(false) };
         let ended = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => bytes.extend_from_slice(&chunk.bytes),
-                Ok(None) => break true,
-                Err(ReadError::Blocked) => break false,
-                Err(error) => panic!("{error}"),
+                Ok(None) => break Ok(true),
+                Err(ReadError::Blocked) => break Ok(false),
+                Err(error) => break Err(error),
             }
         };
         let _ = chunks.finalize();
         ended
+    }
+
+    /// Reads the bytes that have arrived on a stream; `true`: it has ended.
+    fn read(&mut self, id: StreamId, bytes: &mut Vec<u8>) -> bool {
+        self.try_read(id, bytes).expect("a stream that is not reset")
     }
 }
 
@@ -358,17 +450,20 @@ pub(crate) fn fields(fields: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
-/// Whether a stream of the server is its control stream and has a GOAWAY frame.
-fn has_goaway(bytes: &[u8]) -> bool {
-    let Some((0, mut rest)) = bytes.split_first() else { return false };
+/// The number in the last GOAWAY frame of a stream of the server, if it is its control stream.
+fn last_goaway(bytes: &[u8]) -> Option<u64> {
+    let (0, mut rest) = bytes.split_first()? else { return None };
+    let mut last = None;
     while let Some((header, size)) = H3FrameHeader::decode(rest) {
+        let Some((payload, next)) = rest[size..].split_at_checked(header.len as usize) else {
+            return last;
+        };
         if header.kind == H3FrameType::GOAWAY {
-            return true;
+            last = varint::decode(payload).map(|(number, _)| number);
         }
-        let Some(next) = rest.get(size + header.len as usize..) else { return false };
         rest = next;
     }
-    false
+    last
 }
 
 fn message(mut rest: &[u8]) -> (String, Vec<u8>) {

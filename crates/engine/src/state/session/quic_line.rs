@@ -5,7 +5,9 @@ use crate::state::os_handles::QuicSockets;
 use reactor::{Handle, Mailbox, TaskId, Wake};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 use std::sync::{Arc, OnceLock};
 use stdx::Mutex;
 
@@ -100,9 +102,9 @@ impl QuicLine {
         self.sockets.as_ref().map(|sockets| sockets.own)
     }
 
-    /// The socket of the process that this one replaces.
-    pub fn direct_predecessor(&self) -> Option<Handle> {
-        self.sockets.as_ref()?.predecessors.first().map(|(_, handle)| *handle)
+    /// The sockets of the processes before this one that run, the one that it replaces first.
+    pub fn predecessors(&self) -> Vec<Handle> {
+        self.predecessors.lock().iter().map(|(_, handle)| *handle).collect()
     }
 
     /// The socket of a process before this one.
@@ -118,12 +120,12 @@ impl QuicLine {
 
     /// Whether another process receives the datagrams of new connections.
     pub fn has_successor(&self) -> bool {
-        self.has_successor.load(Relaxed)
+        self.has_successor.load(Acquire)
     }
 
     /// Notes that another process receives the datagrams of new connections.
     pub fn set_successor(&self) {
-        self.has_successor.store(true, Relaxed);
+        self.has_successor.store(true, Release);
     }
 
     /// Makes a task the one that takes the datagrams for a thread.
@@ -192,7 +194,7 @@ mod tests {
         let sockets = QuicSockets { sockets: Vec::new(), identity, own, predecessors };
         let line = QuicLine::new(Some(Arc::new(sockets)), 1);
         assert_eq!(line.identity(QuicIdentity::default).process, 5);
-        assert_eq!(line.direct_predecessor(), Some(Handle(70)));
+        assert_eq!(line.predecessors(), [Handle(70), Handle(71)]);
         assert_eq!(line.predecessor(3), Some(Handle(71)));
         line.forget_predecessor(3);
         assert_eq!((line.predecessor(3), line.predecessor(4)), (None, Some(Handle(70))));
