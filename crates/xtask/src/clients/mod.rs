@@ -1,5 +1,7 @@
 //! `cargo xtask clients`: TLS clients of several libraries before Weir, with and without a
-//! certificate of their own, and with sessions that are resumed.
+//! certificate of their own, and with sessions that are resumed; and a browser over HTTP/3.
+
+mod browser;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +17,8 @@ usage: cargo xtask clients [--weir BINARY]
 Starts weir with a certificate of a private authority, and has curl, openssl s_client, Python and Go
 ask it twice each, over two connections: with TLS 1.2 and 1.3, with and without a certificate of their
 own; s_client also with the second request before the handshake is over (0-RTT). They have to accept
-weir's certificate, weir has to see theirs, and the second session has to be a resumed one. Clients that
+weir's certificate, weir has to see theirs, and the second session has to be a resumed one. Chromium,
+forced to QUIC, shows a page whose script makes fifty requests at the same time over HTTP/3. Clients that
 are not there are named and left out.
 
   --weir     the program to ask (default: weir, built in debug mode)
@@ -110,6 +113,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     };
     let files = Files::new("clients")?;
     make_certificates(files.path())?;
+    files.write("page.html", browser::PAGE)?;
     let file = files.write("weir.cfg", configuration(files.path()))?;
     let mut command = Command::new(weir);
     let _weir = Process::start(command.arg("-f").arg(file).arg("-db"), None)?;
@@ -130,10 +134,23 @@ pub(crate) fn run(words: &[String]) -> Outcome {
             println!("{:8} {:33} {verdict}", client.program, case.name());
         }
     }
+    wrong += usize::from(!shows_page(files.path())?);
     match wrong {
         0 => Ok(()),
         _ => Err(failure::check(format!("{wrong} answers are not what they should be"))),
     }
+}
+
+/// Whether the browser shows its page, or is not there.
+fn shows_page(directory: &Path) -> Outcome<bool> {
+    if !browser::is_there() {
+        println!("{:8} skipped: it is not there", browser::PROGRAM);
+        return Ok(true);
+    }
+    let wrong = browser::show(directory)?;
+    let verdict = wrong.as_ref().map_or("ok".to_owned(), |got| format!("WRONG: {got}"));
+    println!("{:8} {:33} {verdict}", browser::PROGRAM, "a page over HTTP/3");
+    Ok(wrong.is_none())
 }
 
 /// The answer to a client, if it is not the expected one.
@@ -196,13 +213,15 @@ fn make_certificates(directory: &Path) -> Outcome {
 const SERVER_NAMES: &str = "subjectAltName=DNS:localhost,IP:127.0.0.1";
 
 fn configuration(directory: &Path) -> String {
+    let h3 = browser::lines(directory);
     let directory = directory.display();
     format!(
         "global\n    maxconn 100\n\
          defaults\n    mode http\n    timeout client 10s\n    timeout server 10s\n    \
          timeout connect 2s\n\
          frontend fe\n    \
-         bind 127.0.0.1:{PORT} ssl crt {directory}/server.pem ca-file {directory}/ca.pem verify optional allow-0rtt\n    \
+         bind 127.0.0.1:{PORT} ssl crt {directory}/server.pem ca-file {directory}/ca.pem verify optional allow-0rtt\n\
+         {h3}    \
          http-request set-var(txn.who) str(-)\n    \
          http-request set-var(txn.who) ssl_c_s_dn(cn) if {{ ssl_c_used }}\n    \
          http-request return status 200 content-type text/plain \
