@@ -85,7 +85,15 @@ struct Cell {
 impl Cell {
     fn number(&mut self, row: &Row, field: Field) {
         if !row.get(field).is_empty() {
-            self.text = grouped(row.get(field).number());
+            self.count(row.get(field).number());
+        }
+    }
+
+    /// A count in few digits, with all of them as a tooltip.
+    fn count(&mut self, value: u64) {
+        self.text = short(value);
+        if value >= SHORT {
+            self.detail("Exactly", grouped(value));
         }
     }
 
@@ -410,8 +418,10 @@ fn tools(view: &View<'_>, out: &mut String) {
         }
     }
     link(&format!("{up}{still}"), "Refresh now", 'r');
+    let charts = format!("{}/ui", base.trim_end_matches('/'));
     link(";csv;norefresh", "CSV export", 'c');
     link(";json;norefresh", "JSON export", 'j');
+    let _ = writeln!(out, "<a href=\"{}\">Live view</a>", Escaped(&charts));
     out.push_str("</nav>\n");
 }
 
@@ -660,6 +670,21 @@ pub(super) fn encoded(text: &str) -> String {
     out
 }
 
+/// The number from which on a few digits are shown.
+const SHORT: u64 = 10_000_000;
+
+/// A number with its thousands apart, or with four digits and the unit of the rest.
+fn short(value: u64) -> String {
+    let units = ["", "k", "M", "G", "T", "P", "E"];
+    if value < SHORT {
+        return grouped(value);
+    }
+    let unit = (value.ilog10() / 3) as usize;
+    let scaled = value as f64 / 1_000_f64.powi(unit as i32);
+    let digits = 3_usize.saturating_sub(scaled.log10() as usize);
+    format!("{scaled:.digits$} {}", units[unit])
+}
+
 /// A number with its thousands apart.
 fn grouped(value: u64) -> String {
     let digits = value.to_string();
@@ -685,5 +710,18 @@ fn span(seconds: u64) -> String {
         format!("{minutes}m{rest}s")
     } else {
         format!("{rest}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_have_four_digits_and_a_unit() {
+        assert_eq!(short(9_999_999), "9\u{202f}999\u{202f}999");
+        assert_eq!(short(10_000_000), "10.00 M");
+        assert_eq!(short(123_456_789_012), "123.5 G");
+        assert_eq!(short(u64::MAX), "18.45 E");
     }
 }
