@@ -28,7 +28,7 @@ mod patterns;
 mod peers;
 mod profiling;
 mod quic;
-mod resolvers;
+pub(crate) mod resolvers;
 pub(crate) mod script_changes;
 mod script_command;
 mod server_address;
@@ -48,7 +48,7 @@ mod tests;
 mod ticket_keys;
 mod trace;
 mod variables;
-mod why;
+pub(crate) mod why;
 
 pub(crate) use certificates::why_refused;
 pub use line::{Command, Line, Parser as LineParser};

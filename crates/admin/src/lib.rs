@@ -9,6 +9,7 @@ mod cli;
 pub mod master;
 mod page;
 mod prometheus;
+mod row_memory;
 mod script_process;
 mod settings;
 pub mod stats;
@@ -18,7 +19,11 @@ mod web;
 
 pub use cli::{Command, Line, LineParser, serve};
 pub use page::Pages;
-pub use settings::{CliSocket, Level, ListeningSocket, MakeServer, Settings, SeverityOutput};
+pub use row_memory::RowMemory;
+pub use settings::{
+    CliSocket, ConfigurationLine, ConfigurationText, Level, ListeningSocket, MakeServer, Reload,
+    Reloads, Settings, SeverityOutput,
+};
 
 /// The words of every command, those of the master included.
 pub fn commands() -> impl Iterator<Item = &'static str> {

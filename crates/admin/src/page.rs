@@ -18,7 +18,7 @@ use crate::script_process::ScriptProcess;
 use crate::settings::Settings;
 use crate::stats::{self, Filter, Listing, Look, json};
 use crate::web::response;
-use engine::state::services::{Answer, Body, Pieces, Service, Services, Visit};
+use engine::state::services::{Answer, Body, Pieces, Role, Service, Services, Visit};
 use engine::state::worker::Worker;
 use htx::Method;
 use query::{Format, PageQuery};
@@ -50,9 +50,12 @@ impl Services for Pages {
         }
         let query = PageQuery::parse(visit.request.path_and_query(), &page.uri);
         if visit.request.method_id() == Method::Post {
-            return Some(changed(page, &query, change::apply(visit)));
+            let acted = dashboard::act(visit, page);
+            return Some(
+                acted.unwrap_or_else(|| changed(page, &query, change::apply(visit, None))),
+            );
         }
-        let answer = dashboard::answer(visit.worker, &self.settings, page, visit.request);
+        let answer = dashboard::answer(visit, &self.settings, page);
         Some(answer.unwrap_or_else(|| self.show(visit, page, query)))
     }
 
@@ -97,7 +100,10 @@ impl Pages {
         if query.format == Format::Schema {
             return Answer { head, body: Body::Whole(json::SCHEMA.as_bytes().to_vec()) };
         }
-        Answer { head, body: Body::Pieces(self.pieces(page, query, (visit.admin, filter))) }
+        Answer {
+            head,
+            body: Body::Pieces(self.pieces(page, query, (visit.role == Role::All, filter))),
+        }
     }
 
     fn pieces(&self, page: &StatsPage, query: PageQuery, who: (bool, Filter)) -> Pieces {

@@ -1,9 +1,11 @@
 //! The settings that the boot gives to runtime sockets and pages.
 
+use crate::row_memory::RowMemory;
 use engine::state::runtime::Backend;
 use sample::pattern::Dictionaries;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use stdx::Mutex;
 
 /// The rights of a runtime socket's users (management.txt 9.3, `level`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -68,6 +70,71 @@ pub struct ListeningSocket {
     pub handle: reactor::Handle,
 }
 
+/// A line of the configuration, as the dashboard shows it.
+#[derive(Clone, Debug)]
+pub struct ConfigurationLine {
+    /// The name of its file.
+    pub file: Arc<str>,
+    /// Its number there, from 1.
+    pub line: u32,
+    /// Its words, without secrets.
+    pub text: String,
+    /// Whether it opens a section.
+    pub opens: bool,
+}
+
+/// The configuration, as the dashboard shows it.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigurationText {
+    /// The lines that count.
+    pub lines: Vec<ConfigurationLine>,
+    /// Lines that are left out because there are too many.
+    pub left_out: u32,
+}
+
+/// A start or a reload of the configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reload {
+    /// When it ended, in seconds since 1970.
+    pub at: u64,
+    /// The worker that it started, or the master where it failed.
+    pub pid: u32,
+    /// Whether the worker from before goes on.
+    pub failed: bool,
+    /// What the master said of it.
+    pub text: String,
+}
+
+/// The last reloads, oldest first.
+#[derive(Debug, Default)]
+pub struct Reloads(Mutex<Vec<Reload>>);
+
+impl Reloads {
+    /// How many are kept.
+    pub const MOST: usize = 50;
+
+    /// These, as far as they are kept.
+    pub fn new(list: Vec<Reload>) -> Self {
+        let reloads = Self::default();
+        list.into_iter().for_each(|reload| reloads.add(reload));
+        reloads
+    }
+
+    /// Adds one, and forgets the oldest beyond [`Self::MOST`].
+    pub fn add(&self, reload: Reload) {
+        let mut list = self.0.lock();
+        if list.len() >= Self::MOST {
+            list.remove(0);
+        }
+        list.push(reload);
+    }
+
+    /// All that are kept.
+    pub fn list(&self) -> Vec<Reload> {
+        self.0.lock().clone()
+    }
+}
+
 /// The settings that all runtime sockets and pages share.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -85,6 +152,12 @@ pub struct Settings {
     pub timeout_ms: Option<u32>,
     /// Sessions at once on all sockets but a master's (`stats maxconn`).
     pub max_sessions: usize,
+    /// The configuration, if a proxy has a page to show it on.
+    pub configuration: Arc<ConfigurationText>,
+    /// The last reloads.
+    pub reloads: Arc<Reloads>,
+    /// The rows that browsers of the dashboard have.
+    pub rows: Arc<RowMemory>,
     /// The key that hashes names in the anonymized mode (`anonkey`); 0 for a key of its own.
     pub anon_key: Arc<AtomicU32>,
     /// Descriptors that the process may open.
@@ -131,6 +204,9 @@ impl Default for Settings {
             handed: Vec::new(),
             timeout_ms: Some(10_000),
             max_sessions: 10,
+            configuration: Arc::default(),
+            reloads: Arc::default(),
+            rows: Arc::default(),
             anon_key: Arc::default(),
             max_files: 0,
             max_memory: 0,

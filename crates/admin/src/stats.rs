@@ -19,7 +19,7 @@ pub mod typed;
 
 use balance::OpState;
 use engine::state::runtime::Shared;
-use engine::state::runtime::{Backend, Proxy, ProxySection, Server};
+use engine::state::runtime::{Backend, Frontend, Proxy, ProxySection, Server};
 use field::{COLUMNS, COUNT, Column, Field};
 pub(crate) use listing::{Listing, Look};
 use modules::Subject;
@@ -467,6 +467,21 @@ fn servers(
 pub fn rows(shared: &Shared, clock: Clock, filter: &Filter) -> Vec<Row> {
     let mut walk = Walk::default();
     std::iter::from_fn(|| walk.step(shared, clock, filter)).flatten().collect()
+}
+
+/// The state of a listener, by its place among those of its frontend.
+pub(crate) fn listener_state(
+    shared: &Shared,
+    front: &Frontend,
+    place: usize,
+    clock: Clock,
+) -> &'static str {
+    listener::status(shared, front, place, clock)
+}
+
+/// An address as the page shows it.
+pub(crate) fn listener_address(address: &reactor::Address) -> String {
+    server::address(address).text().to_owned()
 }
 
 fn mode(proxy: &Proxy) -> &'static str {

@@ -89,6 +89,33 @@ impl Encoder {
         }
     }
 
+    /// Encodes a piece whole and appends it; the output grows as needed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Encoder::write`].
+    pub fn append(
+        &mut self,
+        mut input: &[u8],
+        output: &mut Vec<u8>,
+        flush: Flush,
+        scratch: &mut Scratch,
+    ) -> Result<(), EncodeError> {
+        loop {
+            let start = output.len();
+            output.resize(start + input.len() / 2 + 1_024, 0);
+            let progress = self.write(input, &mut output[start..], flush, scratch)?;
+            output.truncate(start + progress.produced);
+            input = &input[progress.consumed..];
+            if progress.done {
+                return Ok(());
+            }
+            if progress.consumed + progress.produced == 0 {
+                return Err(EncodeError::Library);
+            }
+        }
+    }
+
     /// Changes the level of deflate for what follows the next completed flush; level 0 stores.
     /// Brotli and Zstandard keep theirs.
     pub fn set_level(&mut self, level: u8) {

@@ -172,6 +172,7 @@ mod tests {
         ("option", "accept-unsafe-violations-in-http-response"),
         ("peers", "shards"),
         ("resolvers", "honor-ttl"),
+        ("stats", "drain"),
     ];
 
     /// Beginnings of global keywords that HAProxy has in its third version.

@@ -43,6 +43,8 @@ pub struct Rules {
     pub monitor_fail: Vec<Condition>,
     /// `stats admin` conditions: whether the statistics page may change servers.
     pub stats_admin: Vec<Condition>,
+    /// `stats drain` conditions: whether the statistics page may drain servers.
+    pub stats_drain: Vec<Condition>,
     switching_guards: OnceLock<ConditionIndex>,
 }
 
@@ -65,6 +67,7 @@ impl Default for Rules {
             persistence: Vec::new(),
             monitor_fail: Vec::new(),
             stats_admin: Vec::new(),
+            stats_drain: Vec::new(),
             switching_guards: OnceLock::new(),
         }
     }

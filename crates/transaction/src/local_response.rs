@@ -3,6 +3,7 @@
 pub(crate) mod cached;
 
 use engine::state::runtime::{Proxy, ProxyRef, Shared};
+use engine::state::services::piece_stream::PieceStream;
 use engine::state::services::{Answer, Body};
 use engine::state::session::transaction::{LocalBody, Transaction};
 use htx::{Head, Version};
@@ -130,7 +131,11 @@ pub(crate) fn prepare_answer(tx: &mut Transaction, answer: Answer) {
         Body::Whole(bytes) => tx.space.body = bytes,
         Body::Pieces(pieces) => {
             tx.space.body.clear();
-            tx.local_body = Some(LocalBody::Pieces(pieces));
+            tx.local_body = Some(LocalBody::Pieces(PieceStream::plain(pieces)));
+        }
+        Body::Compressed(pieces) => {
+            tx.space.body.clear();
+            tx.local_body = Some(LocalBody::Pieces(PieceStream::compressed(pieces)));
         }
     }
 }

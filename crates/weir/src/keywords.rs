@@ -214,7 +214,7 @@ mod tests {
             "\n\thttp-response return\n",
             "\nring\n\tbacking-file\n\tdescription\n",
             "\nuserlist\n\tgroup\n\tuser\n",
-            "# List of registered CLI keywords:\n_getsocks [WORKER] \n_signal [WORKER] \nabort ssl ca-file [WORKER] \n",
+            "# List of registered CLI keywords:\n_getsocks [WORKER] \n_reload_failed [WORKER] \n_signal [WORKER] \nabort ssl ca-file [WORKER] \n",
             "# List of registered sample converter functions:\nadd(string): sint => sint\n",
             "\nbytes(integer[,integer]): bin => bin\n",
             "# List of registered filter names:\nbwlim-in [BWLIM]\nbwlim-out [BWLIM]\ncache [CACHE]\ncompression [COMP]\nfcgi-app [FCGI]\nspoe [SPOE]\ntrace [TRACE]\n# List of registered sample fetch functions:\n",

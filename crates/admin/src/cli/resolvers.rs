@@ -115,6 +115,11 @@ fn row(cells: &[NamedValue], look: Look) -> String {
     out
 }
 
+/// Every counter of a name server, with its name.
+pub(crate) fn counts(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
+    COLUMNS.iter().map(|column| (column.name, (column.of)(counters).load(Relaxed)))
+}
+
 fn section(resolver: &Resolver, out: &mut String) {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "Resolvers section {}", resolver.settings.name);

@@ -1,7 +1,7 @@
 //! Commands about the session itself.
 
 use super::call::{Call, Reply, Severity};
-use crate::settings::{Level, SeverityOutput};
+use crate::settings::{Level, Reload, SeverityOutput};
 
 pub(super) fn prompt(call: &mut Call<'_>) -> Reply {
     call.state.interactive = !call.state.interactive;
@@ -69,6 +69,20 @@ pub(super) fn signal(call: &mut Call<'_>) -> Reply {
         Ok(()) => Reply::Message(Severity::Info, format!("Signal {number} raised.")),
         Err(error) => Reply::error(format!("Cannot raise signal {number}: {error}")),
     }
+}
+
+/// `_reload_failed`: a master tells the worker that goes on of a reload that failed, for the
+/// dashboard. The message is one word, whose blanks are underscores.
+pub(super) fn reload_failed(call: &mut Call<'_>) -> Reply {
+    if !call.state.of_master {
+        return Reply::error("Only the master's connection tells of reloads.");
+    }
+    let (Ok(at), Ok(pid)) = (call.word(1).parse(), call.word(2).parse()) else {
+        return Reply::error("A date, a process and a message are expected.");
+    };
+    let text = call.word(3).replace('_', " ");
+    call.settings.reloads.add(Reload { at, pid, failed: true, text });
+    Reply::Done
 }
 
 pub(super) fn severity(call: &mut Call<'_>) -> Reply {

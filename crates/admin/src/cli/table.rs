@@ -63,6 +63,7 @@ pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[CommandEntry] = &[
     entry("_getsocks", "", Admin, "", handover::send_sockets),
+    entry("_reload_failed", "<date> <pid> <message>", Admin, "", session_commands::reload_failed),
     entry("_signal", "<number>", Admin, "", session_commands::signal),
     entry("abort ssl ca-file", "<cafile>", Admin, "abort a transaction for a CA file", authorities::abort),
     entry("abort ssl cert", "<certfile>", Admin, "abort a transaction for a certificate file", certificates::abort),

@@ -65,11 +65,35 @@ impl Asked {
 }
 
 /// The whole answer, from what each thread remembers.
-pub(super) struct WhyPage<'a> {
-    pub(super) shared: &'a Arc<Shared>,
-    pub(super) anon: Anon,
+pub(crate) struct WhyPage<'a> {
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) anon: Anon,
     /// Seconds east of Greenwich.
-    pub(super) offset: i32,
+    pub(crate) offset: i32,
+}
+
+/// One transaction, in the words of `show why`.
+pub(crate) struct ToldFlight {
+    /// Number of the thread, and of the transaction on it.
+    pub(crate) id: String,
+    /// When its first byte came, in milliseconds since 1970.
+    pub(crate) wall_ms: u64,
+    pub(crate) client: String,
+    pub(crate) request: String,
+    pub(crate) frontend: String,
+    /// Empty where there was none, as the server.
+    pub(crate) backend: String,
+    pub(crate) server: String,
+    pub(crate) status: u16,
+    /// The first two characters of the termination state.
+    pub(crate) state: String,
+    pub(crate) took_us: u64,
+    /// How it ended, as a sentence.
+    pub(crate) ending: String,
+    /// File and line of the rule that decided last.
+    pub(crate) rule: Option<(Arc<str>, u32)>,
+    /// All that is known of it.
+    pub(crate) story: String,
 }
 
 impl WhyPage<'_> {
@@ -94,6 +118,26 @@ impl WhyPage<'_> {
                 };
                 flights.iter().rev().find(is).map_or_else(nothing, |it| self.story(it))
             }
+        }
+    }
+
+    /// A transaction of a thread, which is numbered from 1.
+    pub(crate) fn told(&self, it: &(usize, Flight)) -> ToldFlight {
+        let (thread, flight) = it;
+        ToldFlight {
+            id: format!("{thread}.{}", flight.number),
+            wall_ms: flight.wall / 1_000_000,
+            client: self.client(flight),
+            request: self.request(flight),
+            frontend: self.proxy(flight.frontend),
+            backend: flight.backend.map(|index| self.proxy(index)).unwrap_or_default(),
+            server: self.server(flight).unwrap_or_default(),
+            status: flight.status,
+            state: state(flight),
+            took_us: flight.span(0, 5).unwrap_or(0) / 1_000,
+            ending: ending(flight),
+            rule: flight.rule.clone(),
+            story: self.story(it),
         }
     }
 

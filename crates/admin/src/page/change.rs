@@ -6,13 +6,14 @@
 use crate::web::decode;
 use balance::{Admin, Change};
 use engine::state::runtime::Backend;
-use engine::state::services::Visit;
+use engine::state::services::{Role, Visit};
 use engine::state::session::stream_list;
 use engine::state::session::stream_list::StreamSet;
 use health::servers::events;
 use health::servers::events::Cause;
 use htx::Head;
 use proxy::{Shared, Worker};
+use settings::StatsPage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -145,6 +146,9 @@ const OLD_ACTIONS: &[(&str, Deed)] = &[
     }),
 ];
 
+/// Actions of visitors who may drain servers and nothing else: they leave maintenance alone.
+const DRAINS: [&str; 2] = ["stop", "start"];
+
 /// The action with this name.
 fn deed(name: &str) -> Option<Deed> {
     let known = ACTIONS.iter().map(|(known, _, deed)| (known, deed));
@@ -221,18 +225,25 @@ pub(super) fn identity(shared: &Shared) -> String {
     format!("{}-{:x}", shared.settings.pid, shared.started)
 }
 
-/// Performs the action of a POST, if it is allowed.
-pub(super) fn apply(visit: &Visit<'_>) -> Outcome {
-    if !visit.admin || !is_own(visit.request) {
+/// Performs the action of a POST, if it is allowed. The dashboard passes its `page`: it names the
+/// backend by its name and the process, and acts on the proxies that the page shows.
+pub(super) fn apply(visit: &Visit<'_>, page: Option<&StatsPage>) -> Outcome {
+    if visit.role == Role::Look || !is_own(visit.request) {
         return Outcome::Denied;
     }
-    match visit.form {
-        Some(body) => act(visit.worker, &Form::parse(body)),
-        None => Outcome::TooLong,
+    let Some(form) = visit.form.map(Form::parse) else { return Outcome::TooLong };
+    if let Some(page) = page {
+        if form.process.is_none() {
+            return Outcome::Replaced;
+        }
+        if !page.scope.is_empty() && !page.scope.contains(&form.backend) {
+            return Outcome::Denied;
+        }
     }
+    act(visit.worker, &form, (visit.role, page.is_some()))
 }
 
-fn act(worker: &Worker, form: &Form) -> Outcome {
+fn act(worker: &Worker, form: &Form, (role, by_name): (Role, bool)) -> Outcome {
     let other = |process: &String| *process != identity(&worker.shared);
     if form.process.as_ref().is_some_and(other) {
         return Outcome::Replaced;
@@ -240,11 +251,15 @@ fn act(worker: &Worker, form: &Form) -> Outcome {
     if form.backend.is_empty() {
         return Outcome::Nothing;
     }
-    let by_id = form.backend.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
+    let number = form.backend.strip_prefix('#').filter(|_| !by_name);
+    let by_id = number.and_then(|id| id.parse::<u32>().ok());
     let is =
         |it: &&Arc<Backend>| it.proxy.name() == form.backend || Some(it.proxy.settings.id) == by_id;
     let Some(back) = worker.shared.backends().find(is) else { return Outcome::Error };
     let Some(action) = &form.action else { return Outcome::Nothing };
+    if role < Role::All && !DRAINS.contains(&action.as_str()) {
+        return Outcome::Denied;
+    }
     let Some(deed) = deed(action) else { return Outcome::Error };
     let (mut changed, mut missing) = (0, 0);
     for name in &form.servers {

@@ -22,11 +22,15 @@ impl Bench {
     }
 
     fn visit(&self, (method, uri): (&str, &str), admin: bool, form: Option<&str>) -> Answer {
+        self.visit_as(if admin { Role::All } else { Role::Look }, (method, uri), form)
+    }
+
+    fn visit_as(&self, role: Role, (method, uri): (&str, &str), form: Option<&str>) -> Answer {
         let mut request = Head::default();
         request.set_request(method.as_bytes(), uri.as_bytes(), Version::Http11);
         let proxy = &*self.shared.frontend("stats").unwrap().proxy;
         let form = form.map(str::as_bytes);
-        let visit = Visit { worker: &self.worker, proxy, request: &request, admin, form };
+        let visit = Visit { worker: &self.worker, proxy, request: &request, role, form };
         self.pages.statistics(&visit).unwrap()
     }
 
@@ -283,7 +287,7 @@ fn a_proxy_without_a_page_has_none() {
     let mut request = Head::default();
     request.set_request(b"GET", b"/", Version::Http11);
     let (proxy, worker) = (&*bench.shared.frontend("fe").unwrap().proxy, &bench.worker);
-    let visit = Visit { worker, proxy, request: &request, admin: false, form: None };
+    let visit = Visit { worker, proxy, request: &request, role: Role::Look, form: None };
     assert!(bench.pages.statistics(&visit).is_none());
 }
 
@@ -292,14 +296,19 @@ fn the_dashboard_loads_nothing_from_outside() {
     let bench = Bench::new();
     for (uri, content_type, start) in [
         ("/ui", "text/html; charset=utf-8", "<!DOCTYPE html>\n<html lang=\"en\" data-base=\"/ui\""),
-        ("/ui/style.css", "text/css; charset=utf-8", ":root {"),
-        ("/ui/app.js", "text/javascript; charset=utf-8", "// The dashboard's script"),
+        ("/ui/base.css", "text/css; charset=utf-8", ":root {"),
+        ("/ui/app.js", "text/javascript; charset=utf-8", "// "),
+        ("/ui/certificates", "application/json", "{\"trusted\":false,"),
+        ("/ui/configuration", "application/json", "{\"trusted\":false,"),
+        ("/ui/detail?proxy=be", "application/json", "{\"rows\":[{\"kind\":1,"),
+        ("/ui/failures", "application/json", "{\"kept\":true,\"trusted\":false,\"rows\":[]}"),
         ("/ui/figures", "application/json", "{\"ms\":"),
-        (
-            "/ui/history",
-            "application/json",
-            "{\"pid\":42,\"seconds\":600,\"charts\":{\"requests\":[[",
-        ),
+        ("/ui/history", "application/json", "{\"pid\":42,\"seconds\":600,\"ms\":"),
+        ("/ui/listeners", "application/json", "{\"trusted\":false,\"rows\":[],\"sockets\":[]}"),
+        ("/ui/process", "application/json", "{\"ms\":"),
+        ("/ui/reloads", "application/json", "{\"pid\":42,\"started\":"),
+        ("/ui/resolvers", "application/json", "{\"trusted\":false,\"rows\":[]}"),
+        ("/ui/tables", "application/json", "{\"trusted\":false,\"total\":0,\"rows\":[]}"),
         ("/ui/top?table=none", "application/json", "{}"),
     ] {
         let (head, body) = bench.get(uri);
@@ -312,48 +321,144 @@ fn the_dashboard_loads_nothing_from_outside() {
 }
 
 #[test]
-fn the_dashboard_has_histograms_and_the_last_checks() {
+fn the_dashboard_has_percentiles_and_the_last_checks() {
     let bench = Bench::new();
     let back = bench.shared.proxies[1].back.as_ref().unwrap();
     back.servers[0].counters.latencies.record(0, transport::stats::latency::Span::Total, 1, 50_001);
-    let (_, body) = bench.get("/ui/figures");
-    for part in [
-        "\"name\":\"be\",\"id\":3,\"rows\":[{\"kind\":\"Server\",\"name\":\"s1\",\"status\":\"UP\"",
-        "\"latency\":{\"total\":[50,1,1]}",
-        "\"L4CON\",false,0]",
-    ] {
-        assert!(body.contains(part), "{part}\n{body}");
+    let (_, body) = bench.get("/ui/detail?proxy=be");
+    assert!(body.contains("\"latency\":{\"total\":[1,50,50,50]}"), "{body}");
+    assert!(!body.contains("\"s1\""), "the servers have answers of their own: {body}");
+    let (_, body) = bench.get("/ui/detail?proxy=be&server=s2");
+    let start = "{\"rows\":[{\"kind\":2,\"name\":\"s2\",\"status\":\"DOWN\"";
+    assert!(body.starts_with(start) && body.contains("\"L4CON\",false,0]"), "{body}");
+    assert_eq!(body.matches("\"kind\"").count(), 1, "{body}");
+    for unknown in ["proxy=none", "proxy=be&server=none", "", "proxy=fe&server=s1"] {
+        assert_eq!(bench.get(&format!("/ui/detail?{unknown}")).1, "{\"rows\":[]}", "{unknown}");
     }
-    // The histogram of the backend is the sum of its servers' histograms.
-    assert_eq!(body.matches("\"latency\":{\"total\":[50,1,1]}").count(), 2, "{body}");
+}
+
+/// The value of a text member of an object.
+fn member<'t>(text: &'t str, name: &str) -> &'t str {
+    let start = text.split_once(&format!("\"{name}\":")).expect(name).1;
+    start.split([',', '}']).next().unwrap_or_default().trim_matches('"')
+}
+
+#[test]
+fn a_browser_gets_the_rows_that_changed_since_its_last_answer() {
+    let bench = Bench::new();
+    let (_, body) = bench.get("/ui/figures");
+    assert_eq!((member(&body, "full"), member(&body, "count")), ("true", "11"), "{body}");
+    assert!(body.contains("\"columns\":[\"kind\",\"proxy\","), "{body}");
+    let row = "[2,\"be\",\"s1\",\"UP\",\"http\",0,10,0,3,246,219,0,0,0,0,1,1,1,0,\"L4OK\",";
+    assert!(body.contains(row), "{body}");
+    let (_, body) = bench.get(&format!("/ui/figures?since={}", member(&body, "stamp")));
+    assert_eq!((member(&body, "full"), member(&body, "count")), ("false", "11"), "{body}");
+    let (_, body) = bench.get(&format!("/ui/figures?since={}", member(&body, "stamp")));
+    assert!(body.contains("\"rows\":[]"), "nothing has changed: {body}");
+    let stamp = member(&body, "stamp").to_owned();
+    let back = bench.shared.proxies[1].back.as_ref().unwrap();
+    back.servers[2].counters.of(0).add(Metric::Requests, 7);
+    let (_, body) = bench.get(&format!("/ui/figures?since={stamp}"));
+    assert!(body.contains("\"rows\":[[2,\"be\",\"s3\",") && !body.contains("s1"), "{body}");
+    for other in ["0-0.1", &format!("{stamp}9"), &stamp[..4], "x"] {
+        let (_, body) = bench.get(&format!("/ui/figures?since={other}"));
+        assert_eq!(member(&body, "full"), "true", "{other}");
+    }
+}
+
+#[test]
+fn figures_name_the_rights_of_the_visitor() {
+    let bench = Bench::new();
+    for (role, name) in [(Role::Look, "look"), (Role::Drain, "drain"), (Role::All, "all")] {
+        let answer = bench.visit_as(role, ("GET", "/ui/figures"), None);
+        let body = String::from_utf8(answer.body.collect(&bench.worker)).unwrap();
+        assert_eq!(member(&body, "role"), name);
+    }
+}
+
+#[test]
+fn actions_of_the_dashboard_need_the_right_and_the_process() {
+    let bench = Bench::new();
+    let own = change::identity(&bench.shared);
+    let back = bench.shared.proxies[1].back.as_ref().unwrap();
+    let state = |slot: usize| back.servers[slot].state.state().1;
+    let act = |role, form: &str| {
+        let answer = bench.visit_as(role, ("POST", "/ui/act"), Some(form));
+        assert_eq!(answer.head.status(), 200);
+        let body = String::from_utf8(answer.body.collect(&bench.worker)).unwrap();
+        member(&body, "outcome").to_owned()
+    };
+    let form =
+        |action: &str, backend: &str| format!("s=s1&action={action}&b={backend}&process={own}");
+    for (role, action, outcome) in [
+        (Role::Look, "stop", "DENY"),
+        (Role::Drain, "maint", "DENY"),
+        (Role::Drain, "drain", "DENY"),
+        (Role::Drain, "ready", "DENY"),
+        (Role::Drain, "shutdown", "DENY"),
+        (Role::Drain, "stop", "DONE"),
+        (Role::Drain, "start", "DONE"),
+        (Role::All, "maint", "DONE"),
+        (Role::Drain, "start", "NONE"),
+    ] {
+        assert_eq!(act(role, &form(action, "be")), outcome, "{role:?} {action}");
+    }
+    assert!(state(0).in_maint(), "a visitor who drains does not end maintenance");
+    assert_eq!(act(Role::All, "s=s1&action=ready&b=be"), "GONE", "no process is named");
+    assert_eq!(act(Role::All, &format!("s=s1&action=ready&b=be&process={own}0")), "GONE");
+    assert_eq!(act(Role::All, &form("ready", "%233")), "ERRP", "a number names no backend");
+    assert!(state(0).in_maint());
+    assert_eq!(act(Role::All, &form("ready", "be")), "DONE");
+    // The form of the statistics page follows the same rights.
+    let post = |role| {
+        let answer = bench.visit_as(role, ("POST", "/"), Some("s=s1&action=maint&b=be"));
+        header(&answer.head, "location")
+    };
+    assert_eq!([post(Role::Look), post(Role::Drain)], ["/;st=DENY", "/;st=DENY"]);
+    assert!(!state(0).in_maint());
+}
+
+#[test]
+fn answers_are_compressed_for_browsers_that_take_it() {
+    let bench = Bench::new();
+    let encoding = |accepted: &str| {
+        let mut request = Head::default();
+        request.set_request(b"GET", b"/ui/figures", Version::Http11);
+        request.push(b"accept-encoding", accepted.as_bytes());
+        let proxy = &*bench.shared.frontend("stats").unwrap().proxy;
+        let (worker, role) = (&bench.worker, Role::Look);
+        let visit = Visit { worker, proxy, request: &request, role, form: None };
+        let answer = bench.pages.statistics(&visit).unwrap();
+        let compressed = matches!(answer.body, Body::Compressed(_));
+        assert_eq!(compressed, answer.head.get(b"content-encoding").is_some(), "{accepted}");
+        compressed
+    };
+    assert!(encoding("gzip, deflate, br") && encoding("br,GZIP"));
+    assert!(!encoding("br") && !encoding("gzip;q=0") && !encoding(""));
 }
 
 #[test]
 fn a_backend_of_many_servers_has_the_times_of_all_of_them() {
     let shared = testing::crowded(50);
     let back = shared.proxies[1].back.as_ref().unwrap();
-    for slot in [0, 20, 49] {
-        back.servers[slot].counters.latencies.record(
-            0,
-            transport::stats::latency::Span::Total,
-            1,
-            50_001,
-        );
-    }
+    let record = |slot: usize| {
+        let latencies = &back.servers[slot].counters.latencies;
+        latencies.record(0, transport::stats::latency::Span::Total, 1, 50_001);
+    };
     let worker = testing::worker(&shared);
     let bench = Bench { worker, shared: shared.clone(), pages: Pages::new(testing::settings()) };
     let (_, body) = bench.get("/ui/figures");
-    let row =
-        body.split("{\"kind\":").find(|row| row.contains("\"BACKEND\"") && row.contains("\"UP\""));
-    assert!(row.is_some_and(|row| row.contains("\"latency\":{\"total\":[50,1,3]}")), "{row:?}");
-    assert_eq!(body.matches("\"latency\":{\"total\":[50,1,1]}").count(), 3, "{body}");
-    let names =
-        ["s1", "s9", "s50"].map(|name| format!("{{\"kind\":\"Server\",\"name\":\"{name}\""));
+    assert_eq!(body.matches(",50,50,0]").count(), 0, "no window has begun: {body}");
+    [0, 20, 49].into_iter().for_each(record);
+    let (_, body) = bench.get("/ui/figures");
+    // Three servers, and the backend.
+    assert_eq!(body.matches(",50,50,0]").count(), 4, "{body}");
+    let names = ["s1", "s9", "s50"].map(|name| format!("[2,\"be\",\"{name}\","));
     assert!(names.iter().all(|name| body.matches(name.as_str()).count() == 1), "{body}");
     for [open, close] in [["{", "}"], ["[", "]"]] {
         assert_eq!(body.matches(open).count(), body.matches(close).count(), "{body}");
     }
-    assert!(body.ends_with("]}],\"tables\":[]}"), "{body}");
+    assert!(body.ends_with(&format!("],\"count\":{}}}", 50 + 7)), "{body}");
     let (_, body) = bench.get("/;csv;scope=be");
     let mut lines = body.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let at = lines.next().unwrap().iter().position(|name| *name == "weir_ttime_p50").unwrap();
@@ -370,17 +475,20 @@ fn the_history_of_the_charts_is_limited_to_its_scope() {
         sampler.step(&bench.shared, second);
     }
     let (_, body) = bench.get("/ui/history");
-    let begun = "{\"pid\":42,\"seconds\":600,\"charts\":{\"requests\":[[0,0,null,0]],\
+    let begun = ",\"charts\":{\"requests\":[[0,0,null,0]],\
                  \"connections\":[[0,0,null,0]],\"traffic\":[[246,0,null,0],[219,0,null,0]],\
                  \"errors\":[[0,0,null,0],[0,0,null,0]]},\"proxies\":[{\"name\":\"fe\",";
-    assert!(body.starts_with(begun), "{body}");
+    assert!(body.contains(begun), "{body}");
     let proxy =
         "{\"name\":\"be\",\"charts\":{\"rate\":[[12,0,null,0]],\"latency\":[[null,null,null,null],";
     assert!(body.contains(proxy) && body.ends_with("}}]}"), "{body}");
     let page = StatsPage { uri: "/".into(), scope: vec!["tcp".into()], ..StatsPage::default() };
     let mut request = Head::default();
     request.set_request(b"GET", b"/ui/history", Version::Http11);
-    let answer = dashboard::answer(&bench.worker, &testing::settings(), &page, &request).unwrap();
+    let proxy = &*bench.shared.frontend("stats").unwrap().proxy;
+    let (worker, role) = (&bench.worker, Role::Look);
+    let visit = Visit { worker, proxy, request: &request, role, form: None };
+    let answer = dashboard::answer(&visit, &testing::settings(), &page).unwrap();
     let body = String::from_utf8(answer.body.collect(&bench.worker)).unwrap();
     assert!(body.contains("{\"name\":\"tcp\",") && !body.contains("\"be\""), "{body}");
     assert!(body.contains("\"requests\"") && !body.contains("\"traffic\""), "{body}");

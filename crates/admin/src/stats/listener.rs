@@ -63,7 +63,12 @@ pub(super) fn row(
     row
 }
 
-fn status(shared: &Shared, front: &Frontend, place: usize, clock: Clock) -> &'static str {
+pub(super) fn status(
+    shared: &Shared,
+    front: &Frontend,
+    place: usize,
+    clock: Clock,
+) -> &'static str {
     match standing(shared, front, place, clock.moment()) {
         ListenerState::Open => "OPEN",
         ListenerState::Full => "FULL",

@@ -216,10 +216,21 @@ pub(super) fn monitor(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
 
 /// `stats admin`
 pub(super) fn stats_admin(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let places = places(proxy.kind, RuleSetKind::HttpRequest);
-    let condition = condition(proxy, cx, args, 2, places)?;
+    let condition = stats_condition(proxy, cx, args)?;
     proxy.rules.stats_admin.push(condition);
     Ok(())
+}
+
+/// `stats drain`
+pub(super) fn stats_drain(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let condition = stats_condition(proxy, cx, args)?;
+    proxy.rules.stats_drain.push(condition);
+    Ok(())
+}
+
+fn stats_condition(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<Condition> {
+    let places = places(proxy.kind, RuleSetKind::HttpRequest);
+    condition(proxy, cx, args, 2, places)
 }
 
 /// Words of an `fcgi-app` section from argument `n` on, which see requests on their way to a

@@ -41,6 +41,15 @@ pub(crate) const VERBS: &[StatsVerb] = &[
         )
     },
     entry("auth", "<user>:<passwd>", "A user who may see the page.", auth),
+    Keyword {
+        places: Places::SIDES,
+        ..entry(
+            "drain",
+            "{ if | unless } <condition>",
+            "Who may drain servers from the page, and nothing else.",
+            drain,
+        )
+    },
     entry("enable", "", "Turns the page on.", |p, _, a| {
         page(p);
         a.from(1).ignores_behind(0);
@@ -142,6 +151,14 @@ fn admin(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     if allowed(proxy, cx, args, Places::SIDES, "stats admin")? {
         page(proxy);
         language::stats_admin(proxy, cx, args)?;
+    }
+    Ok(())
+}
+
+fn drain(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    if allowed(proxy, cx, args, Places::SIDES, "stats drain")? {
+        page(proxy);
+        language::stats_drain(proxy, cx, args)?;
     }
     Ok(())
 }

@@ -1,10 +1,13 @@
 //! Services that answer requests in the proxy's own name: the statistics page and those that boot
 //! adds.
 
+pub mod piece_stream;
+
 use crate::state::runtime::Proxy;
 use crate::state::worker::Worker;
 use htx::Head;
 use mux::StreamGone;
+use piece_stream::PieceStream;
 use reactor::Pacer;
 pub use rules::Service;
 use std::rc::Rc;
@@ -25,6 +28,8 @@ pub enum Body {
     Whole(Vec<u8>),
     /// Chunks of a body that is too long to build at once.
     Pieces(Pieces),
+    /// As [`Body::Pieces`], sent in the coding `gzip`, which the head names.
+    Compressed(Pieces),
 }
 
 /// Appends the next chunk (at most some hundred microseconds of work; may be empty). The function
@@ -50,11 +55,11 @@ pub fn batch(text: &mut String, next: &mut dyn FnMut(&mut String) -> bool) -> bo
 }
 
 impl Body {
-    /// Builds the whole body at once.
+    /// Builds the whole body at once, without a coding.
     pub fn collect(self, worker: &Worker) -> Vec<u8> {
         match self {
             Self::Whole(bytes) => bytes,
-            Self::Pieces(mut next) => {
+            Self::Pieces(mut next) | Self::Compressed(mut next) => {
                 let mut text = String::new();
                 while next(worker, &mut text) {}
                 text.into_bytes()
@@ -68,8 +73,21 @@ impl std::fmt::Debug for Body {
         match self {
             Self::Whole(bytes) => f.debug_tuple("Whole").field(&bytes.len()).finish(),
             Self::Pieces(_) => f.write_str("Pieces"),
+            Self::Compressed(_) => f.write_str("Compressed"),
         }
     }
+}
+
+/// The rights of a visitor of a statistics page.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Role {
+    /// Sees the page.
+    #[default]
+    Look,
+    /// Puts servers into the drain state and takes them out of it (`stats drain`).
+    Drain,
+    /// Everything that the page offers (`stats admin`).
+    All,
 }
 
 /// A request to the statistics page of a proxy.
@@ -80,8 +98,8 @@ pub struct Visit<'a> {
     pub proxy: &'a Proxy,
     /// The request.
     pub request: &'a Head,
-    /// Whether a `stats admin` condition holds.
-    pub admin: bool,
+    /// The rights of the visitor.
+    pub role: Role,
     /// The body, if it was read and fits in a buffer.
     pub form: Option<&'a [u8]>,
 }
@@ -125,7 +143,7 @@ impl Answer {
         worker: &Rc<Worker>,
         exchange: LocalExchange,
     ) -> Result<(), StreamGone> {
-        let mut pieces = match self.body {
+        let mut stream = match self.body {
             Body::Whole(bytes) => {
                 self.head.push(b"content-length", bytes.len().to_string().as_bytes());
                 exchange.respond(self.head)?;
@@ -133,14 +151,14 @@ impl Answer {
                 exchange.finish(None);
                 return Ok(());
             }
-            Body::Pieces(pieces) => pieces,
+            Body::Pieces(pieces) => PieceStream::plain(pieces),
+            Body::Compressed(pieces) => PieceStream::compressed(pieces),
         };
         exchange.respond(self.head)?;
-        let (mut text, mut more, mut pace) = (String::new(), true, Pacer::default());
+        let (mut more, mut pace) = (true, Pacer::default());
         while more {
-            text.clear();
-            more = batch(&mut text, &mut |text| pieces(worker, text));
-            exchange.send(text.as_bytes()).await?;
+            more = stream.advance(worker).map_err(|_| StreamGone)?;
+            exchange.send(stream.bytes()).await?;
             pace.yield_turn(&worker.thread).await;
         }
         exchange.finish(None);

@@ -2,8 +2,8 @@
 //! (configuration manual, section 4.2, `compression`).
 
 use compression::{
-    Algorithm, Body, EncodeError, Encoder, Flush, HeadEdit, LevelControl, Limits, Load, Refusal,
-    RequestFacts, ResponseFacts, Scratch,
+    Algorithm, Body, Encoder, Flush, HeadEdit, LevelControl, Limits, Load, Refusal, RequestFacts,
+    ResponseFacts,
 };
 use engine::state::backend::application::application;
 use engine::state::runtime::{BackendRef, FrontendRef, Proxy};
@@ -291,7 +291,7 @@ impl PayloadFilter for Compressor {
         let outcome = {
             let mut scratch = self.worker.encoder_scratch.borrow_mut();
             let scratch = scratch.get_or_insert_default();
-            encode(&mut self.encoder, offer.payload, output, flush, scratch)
+            self.encoder.append(offer.payload, output, flush, scratch)
         };
         if outcome.is_err() {
             return Taken::Failed;
@@ -320,29 +320,6 @@ impl Compressor {
         if memory != self.memory {
             worker.shared.compression.take_memory(memory);
             worker.shared.compression.give_memory(std::mem::replace(&mut self.memory, memory));
-        }
-    }
-}
-
-/// Encodes a piece whole; the output grows as needed.
-fn encode(
-    encoder: &mut Encoder,
-    mut input: &[u8],
-    output: &mut Vec<u8>,
-    flush: Flush,
-    scratch: &mut Scratch,
-) -> Result<(), EncodeError> {
-    loop {
-        let start = output.len();
-        output.resize(start + input.len() / 2 + 1_024, 0);
-        let progress = encoder.write(input, &mut output[start..], flush, scratch)?;
-        output.truncate(start + progress.produced);
-        input = &input[progress.consumed..];
-        if progress.done {
-            return Ok(());
-        }
-        if progress.consumed + progress.produced == 0 {
-            return Err(EncodeError::Library);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::local_response::body_kind;
 use crate::message::header_case;
 use crate::stages::stage;
 use crate::stages::table::{END, HTTP_AFTER_RESPONSE};
-use engine::state::services::{Pieces, batch};
+use engine::state::services::piece_stream::PieceStream;
 use engine::state::session::transaction::{LocalBody, Pause, Progress, Transaction};
 use mux::BodyKind;
 use observability::telemetry::h2_byte_count;
@@ -42,13 +42,12 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
 }
 
 /// Makes and sends the body behind the head that is encoded; traffic passes between two batches.
-async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Failure> {
+async fn send_pieces(tx: &mut Transaction, mut pieces: Box<PieceStream>) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
-    let (mut text, mut more, mut pace) = (String::new(), true, Pacer::default());
+    let (mut more, mut pace) = (true, Pacer::default());
     while more {
-        text.clear();
-        more = batch(&mut text, &mut |text| pieces(&tx.worker, text));
-        encode_payload(tx, text.as_bytes(), !more)?;
+        more = pieces.advance(&tx.worker).map_err(|_| filters::failed())?;
+        encode_payload(tx, pieces.bytes(), !more)?;
         if more {
             flush(tx).await?;
             pace.yield_turn(&thread).await;

@@ -14,6 +14,7 @@ use crate::stages::wait;
 use crate::stages::wait::WaitingMessage;
 use buf::Buf;
 use engine::state::runtime::{BackendRef, ProxyRef, RulesAtHand};
+use engine::state::services::Role;
 use engine::state::session::pending::OutsideAnswer;
 use engine::state::session::transaction::Transaction;
 use engine::state::session::transaction::{Persistence, Progress, RulePlace};
@@ -550,14 +551,27 @@ pub(crate) fn monitor_fails(
     Some(holds || effort::is_exhausted())
 }
 
-/// Whether a `stats admin` condition of the proxy holds.
+/// The rights of a request on the statistics page of a proxy (`stats admin`, `stats drain`).
 ///
 /// # Errors
 /// A condition waits for an answer that does not come.
-pub(crate) async fn administers(tx: &mut Transaction, proxy: &ProxyRef) -> Result<bool, Failure> {
+pub(crate) async fn role(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Role, Failure> {
+    if has_right(tx, proxy, |rules| &rules.stats_admin).await? {
+        return Ok(Role::All);
+    }
+    let drains = has_right(tx, proxy, |rules| &rules.stats_drain).await?;
+    Ok(if drains { Role::Drain } else { Role::Look })
+}
+
+/// Whether a condition of a list of the proxy's sections holds.
+async fn has_right(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    list: fn(&Rules) -> &Vec<sample::Condition>,
+) -> Result<bool, Failure> {
     let mut at = 0;
     loop {
-        let conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.stats_admin);
+        let conditions = proxy.settings.rule_sections().flat_map(list);
         match any_holds(tx, conditions, &mut at) {
             Some(holds) => return Ok(holds && !effort::is_exhausted()),
             None => Box::pin(wait::for_condition(tx)).await?,

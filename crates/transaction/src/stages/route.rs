@@ -7,7 +7,7 @@ use crate::stages::http_rules;
 use crate::stages::http_rules::SwitchingResult;
 use crate::stages::stage::{Respond, StageFuture, StageOutcome};
 use engine::state::runtime::{Proxy, ProxyRef};
-use engine::state::services::Visit;
+use engine::state::services::{Role, Visit};
 use engine::state::session::transaction::{Progress, Transaction};
 use htx::Method;
 use observability::telemetry::accounting;
@@ -135,22 +135,22 @@ pub(crate) fn statistics<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> St
             accounting::by_applet(tx, STATISTICS, false);
             return Ok(decided);
         }
-        let admin = http_rules::administers(tx, proxy).await?;
-        let changes = admin && tx.space.request.method_id() == Method::Post;
+        let role = http_rules::role(tx, proxy).await?;
+        let changes = role > Role::Look && tx.space.request.method_id() == Method::Post;
         if changes {
             body_buffer::wait_for_all(tx, proxy).await?;
         }
         let whole = changes && body_buffer::is_whole(tx);
-        let shown = show_statistics(tx, proxy, admin, whole);
+        let shown = show_statistics(tx, proxy, role, whole);
         Ok(if shown { StageOutcome::Respond(Respond::Now) } else { StageOutcome::Next })
     })
 }
 
 /// Has the page answer; `whole` tells that the body of the request has been read.
-fn show_statistics(tx: &mut Transaction, proxy: &Proxy, admin: bool, whole: bool) -> bool {
+fn show_statistics(tx: &mut Transaction, proxy: &Proxy, role: Role, whole: bool) -> bool {
     let form = tx.notes.bodies[Side::Request as usize].as_deref().filter(|_| whole);
     let (worker, request) = (&*tx.worker, &tx.space.request);
-    let visit = Visit { worker, proxy, request, admin, form };
+    let visit = Visit { worker, proxy, request, role, form };
     let Some(answer) = worker.services.statistics(&visit) else { return false };
     local_response::answered(tx, Phase::Request);
     let whole = answer.head.status() != 401;

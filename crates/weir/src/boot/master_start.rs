@@ -11,13 +11,18 @@ use crate::master::master_state::{Child, Record};
 use crate::master::watch::{self, End, Orders, print};
 use crate::master::{delivery, program};
 use crate::start_error::StartError;
+use admin::Reloads;
 use admin::master::ProcessKind;
 use config::Model;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use sys::fork::ForkSide;
 use sys::signal;
 
+/// Notes about workers that serve.
+const STARTED: &str = "The configuration was read at the start.";
+const RELOADED: &str = "The configuration was read anew.";
 /// Time of a worker from its start until it serves, in milliseconds.
 const PATIENCE: u32 = 60_000;
 
@@ -50,6 +55,9 @@ pub(crate) fn run(model: Model, options: &Options, said: &str, leading: Leading)
     (record.failed, record.stays) = (0, stays);
     report(&mut orders, "NOTICE", "Loading success.");
     record.answer("Loading success.");
+    if let Some(pid) = record.current_worker().map(|worker| worker.process.pid) {
+        record.note(pid, false, if again { RELOADED } else { STARTED });
+    }
     end_outlived(&record, max_reloads);
     if !again {
         old_processes::dismiss(options);
@@ -68,11 +76,27 @@ pub(crate) fn keep(record: Record, options: &Options, said: &str) -> ExitCode {
 
 fn fail(mut record: Record, mut orders: Orders, alerts: &[String]) -> ExitCode {
     alerts.iter().for_each(|text| report(&mut orders, "ALERT", text));
+    let reason = alerts.first().map_or_else(|| first_alert(&orders.startup_logs), Clone::clone);
     report(&mut orders, "WARNING", "Loading failure!");
     record.failed += 1;
+    note_failure(&mut record, &reason);
     record.answer("Loading failure!");
     orders.manager.iter().for_each(|manager| manager.reload_failed(std::process::id()));
     watch(record, orders)
+}
+
+/// Notes a failed reload, and tells the worker that goes on.
+fn note_failure(record: &mut Record, reason: &str) {
+    let reload = record.note(std::process::id(), true, reason).clone();
+    if let Some(worker) = record.current_worker() {
+        delivery::tell_of_failure(worker, &reload);
+    }
+}
+
+/// The first alert among the messages about a configuration.
+fn first_alert(messages: &str) -> String {
+    let line = messages.lines().find(|line| line.contains("[ALERT]")).unwrap_or_default();
+    line.split_once(" : ").map_or(line, |(_, text)| text).to_owned()
 }
 
 /// Prints a message, and keeps it for `show startup-logs`.
@@ -99,9 +123,11 @@ fn watch(mut record: Record, mut orders: Orders) -> ExitCode {
         (record, orders) = end;
         // The call returns only if the program's file is gone.
         let error = record.become_anew();
-        report(&mut orders, "ALERT", &format!("Cannot start the program anew: {error}"));
+        let reason = format!("Cannot start the program anew: {error}");
+        report(&mut orders, "ALERT", &reason);
         report(&mut orders, "WARNING", "Loading failure!");
         record.failed += 1;
+        note_failure(&mut record, &reason);
         record.answer("Loading failure!");
     }
 }
@@ -152,7 +178,7 @@ fn load(
         Ok(ForkSide::Parent(pid)) => pid,
         Ok(ForkSide::Child) => {
             [channel, ready].into_iter().for_each(sys::close);
-            std::mem::take(record).leave();
+            prepared.runtime.reloads = leave(std::mem::take(record), again);
             let place = Place { manager: None, master: Some((of_worker, tells)), silent: again };
             return Ok(Loaded::Worker(Box::new(prepared), place));
         }
@@ -186,6 +212,15 @@ fn load(
     record.children.push(worker);
     programs.iter().for_each(|(pid, name)| record.enter(*pid, ProcessKind::Program, name, -1));
     Ok(Loaded::Master)
+}
+
+/// Closes in a new worker what only the master needs. Returns the starts and reloads that the
+/// worker knows of, its own included.
+fn leave(mut record: Record, again: bool) -> Arc<Reloads> {
+    record.note(std::process::id(), false, if again { RELOADED } else { STARTED });
+    let reloads = Arc::new(Reloads::new(std::mem::take(&mut record.history)));
+    record.leave();
+    reloads
 }
 
 /// Refuses a reload that could not end a previous process: a program with another user takes no

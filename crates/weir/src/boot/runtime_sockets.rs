@@ -5,7 +5,9 @@ use super::socket_files::SocketFiles;
 use crate::cli::Options;
 use crate::start_error::StartError;
 use crate::version;
-use admin::{CliSocket, Level, MakeServer, Settings, SeverityOutput};
+use admin::{
+    CliSocket, ConfigurationLine, ConfigurationText, Level, MakeServer, Settings, SeverityOutput,
+};
 use config::data_plane::{ServerBase, preamble};
 use config::{Model, model};
 use engine::state::worker::Worker;
@@ -69,6 +71,9 @@ pub(super) fn open(
         max_files: sys::process::descriptor_limit().0,
         max_memory: u64::from(options.memory_mib.unwrap_or(0)) << 20,
         environment,
+        configuration: Arc::default(),
+        reloads: Arc::default(),
+        rows: Arc::default(),
         dictionaries: model.dictionaries.clone(),
         streams: Worker::streams,
         raise: crate::signals::raise,
@@ -81,6 +86,23 @@ pub(super) fn open(
         tls: runtime,
     };
     (settings, consoles)
+}
+
+/// The configuration as the dashboard shows it; nothing is kept if no proxy has a page.
+pub(super) fn configuration(
+    text: model::ShownText,
+    proxies: &[settings::ProxySection],
+) -> Arc<ConfigurationText> {
+    if proxies.iter().all(|proxy| proxy.stats.is_none()) {
+        return Arc::default();
+    }
+    let lines = text.lines.into_iter().map(|it| ConfigurationLine {
+        file: it.file,
+        line: it.line,
+        text: it.text,
+        opens: it.opens,
+    });
+    Arc::new(ConfigurationText { lines: lines.collect(), left_out: text.left_out })
 }
 
 /// Runtime sockets that are open.

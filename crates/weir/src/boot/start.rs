@@ -140,8 +140,10 @@ impl Prepared {
         let open = (&mut opener, &mut handles);
         let peers = peers::sections(&model, &mut builder, replaces, open, &mut errors);
         let settings = Process { peers, ..builder.process(&model) };
-        let (runtime, console) =
+        let (mut runtime, console) =
             runtime_sockets::open(&model, (options, said), known, &mut opener, &mut errors);
+        let text = std::mem::take(&mut model.text);
+        runtime.configuration = runtime_sockets::configuration(text, &proxies);
         let limit = model.global.tune.memory_limit;
         let threads = model.global.process.threads.count();
         let mut found = Ok(None);

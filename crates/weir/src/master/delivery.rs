@@ -6,6 +6,7 @@
 //! permitted.
 
 use super::master_state::Child;
+use admin::Reload;
 use std::fmt;
 use std::io::ErrorKind;
 use sys::signal;
@@ -50,6 +51,18 @@ pub(crate) fn deliver(child: &Child, number: i32) -> Result<(), SignalError> {
         return Ok(());
     }
     Err(SignalError { number, pid, error })
+}
+
+/// Tells a worker of a reload that failed. It is only shown, so that no answer is waited for.
+pub(crate) fn tell_of_failure(worker: &Child, reload: &Reload) {
+    let Ok(connection) = sys::socketpair::connect(worker.channel) else { return };
+    // A word of the command language without anything that has a meaning there.
+    let plain = |letter: &char| letter.is_ascii_alphanumeric() || "./:()[],=-".contains(*letter);
+    let word = |letter: char| if plain(&letter) { letter } else { '_' };
+    let text: String = reload.text.chars().map(word).collect();
+    let command = format!("_reload_failed {} {} {text}\n", reload.at, reload.pid);
+    let _ = sys::socketpair::send(connection, command.as_bytes(), &[]);
+    sys::close(connection);
 }
 
 /// Whether a worker confirms that it raises a signal, or ends by it.

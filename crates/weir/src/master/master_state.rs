@@ -3,7 +3,7 @@
 
 use super::delivery;
 use admin::master::{Process, ProcessKind};
-use admin::{CliSocket, Level};
+use admin::{CliSocket, Level, Reload, Reloads};
 use reactor::Handle;
 use std::ffi::OsString;
 use std::io;
@@ -13,6 +13,8 @@ use std::path::PathBuf;
 const STATE: &str = "WEIR_MASTER";
 const PROGRAM: &str = "WEIR_MASTER_PROGRAM";
 const DIRECTORY: &str = "WEIR_MASTER_DIRECTORY";
+/// Apart from the state, so that programs of earlier versions understand that.
+const RELOADS: &str = "WEIR_MASTER_RELOADS";
 
 /// A process that was started.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,6 +62,8 @@ pub(crate) struct Record {
     pub(crate) children: Vec<Child>,
     /// Its own runtime sockets.
     pub(crate) sockets: Vec<(Handle, CliSocket)>,
+    /// The last starts and reloads, oldest first.
+    pub(crate) history: Vec<Reload>,
     /// The client that waits for the result of the reload.
     pub(crate) asked: Option<i32>,
 }
@@ -84,9 +88,11 @@ impl Record {
         let text = std::env::var(STATE).ok()?;
         let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let (program, directory) = (path(PROGRAM)?, path(DIRECTORY)?);
-        let record = Self { program, directory, ..Self::parse(&text, std::process::id())? };
+        let history = std::env::var(RELOADS).map(|text| parse_history(&text)).unwrap_or_default();
+        let parsed = Self::parse(&text, std::process::id())?;
+        let record = Self { program, directory, history, ..parsed };
         // Other programs are no masters.
-        [STATE, PROGRAM, DIRECTORY].into_iter().for_each(sys::fork::remove_variable);
+        [STATE, PROGRAM, DIRECTORY, RELOADS].into_iter().for_each(sys::fork::remove_variable);
         record.keep(false);
         Some(record)
     }
@@ -97,8 +103,9 @@ impl Record {
         self.reloads += 1;
         self.children.iter_mut().for_each(|child| child.process.reloads += 1);
         self.keep(true);
-        let own: [(OsString, OsString); 3] = [
+        let own: [(OsString, OsString); 4] = [
             (STATE.into(), self.text(std::process::id()).into()),
+            (RELOADS.into(), history_text(&self.history).into()),
             (PROGRAM.into(), self.program.clone().into()),
             (DIRECTORY.into(), self.directory.clone().into()),
         ];
@@ -113,6 +120,16 @@ impl Record {
         self.keep(false);
         *self = before;
         error
+    }
+
+    /// Notes the result of a start or a reload; `pid` is the worker's, or the master's if it
+    /// failed.
+    pub(crate) fn note(&mut self, pid: u32, failed: bool, text: &str) -> &Reload {
+        let at = self.history.len() + 1;
+        self.history.drain(..at.saturating_sub(Reloads::MOST));
+        let text = text.chars().take(LONGEST_NOTE).collect::<String>().replace(['\t', '\n'], " ");
+        self.history.push(Reload { at: now(), pid, failed, text });
+        &self.history[self.history.len() - 1]
     }
 
     /// Sets whether the master's descriptors stay open in the program that this process executes.
@@ -233,6 +250,26 @@ impl Record {
     }
 }
 
+/// Characters of a message that are kept.
+const LONGEST_NOTE: usize = 200;
+
+fn history_text(history: &[Reload]) -> String {
+    let line =
+        |it: &Reload| format!("{}\t{}\t{}\t{}\n", it.at, it.pid, u8::from(it.failed), it.text);
+    history.iter().map(line).collect()
+}
+
+/// A line that is none of ours is left out.
+fn parse_history(text: &str) -> Vec<Reload> {
+    let reload = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [at, pid, failed, text] = fields[..] else { return None };
+        let (at, pid) = (at.parse().ok()?, pid.parse().ok()?);
+        Some(Reload { at, pid, failed: failed == "1", text: text.to_owned() })
+    };
+    text.lines().filter_map(reload).collect()
+}
+
 fn level(name: &str) -> Option<Level> {
     [Level::User, Level::Operator, Level::Admin].into_iter().find(|level| level.name() == name)
 }
@@ -240,6 +277,20 @@ fn level(name: &str) -> Option<Level> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_history_of_reloads_survives_as_text() {
+        let mut record = Record::default();
+        for number in 0..60 {
+            record.note(number, number % 2 == 1, "a\tb\nc");
+        }
+        assert_eq!(record.history.len(), Reloads::MOST);
+        let last = record.history[Reloads::MOST - 1].clone();
+        assert_eq!((last.pid, last.failed, last.text.as_str()), (59, true, "a b c"));
+        let text = history_text(&record.history);
+        assert_eq!(parse_history(&text), record.history);
+        assert_eq!(parse_history("x\n1\t2\t0\tok\n").len(), 1);
+    }
 
     #[test]
     fn a_record_survives_as_text() {

@@ -35,7 +35,7 @@ impl History {
         let mut more = true;
         json.onto(out, |json| {
             if !std::mem::replace(begun, true) {
-                begin(json, shared, scope.is_empty());
+                begin(json, shared, (worker.millis(), scope.is_empty()));
                 return;
             }
             let Some(track) = shared.history.tracks.get(*next) else {
@@ -58,10 +58,11 @@ impl History {
     }
 }
 
-fn begin(json: &mut Json, shared: &Shared, all: bool) {
+fn begin(json: &mut Json, shared: &Shared, (now, all): (u64, bool)) {
     json.open('{');
     json.key("pid").plain(shared.settings.pid);
     json.key("seconds").plain(shared.history.seconds);
+    json.key("ms").plain(now);
     let points = shared.history.process.points();
     json.key("charts").object(|json| {
         charts(json, &PROCESS, &points);

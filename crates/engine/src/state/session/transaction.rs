@@ -4,7 +4,7 @@ use crate::state::backend::reservation::Claim;
 use crate::state::backend::server_connection::ServerConn;
 use crate::state::records::flight_recorder::Text;
 use crate::state::runtime::{BackendRef, Proxy, ProxyRef};
-use crate::state::services::Pieces;
+use crate::state::services::piece_stream::PieceStream;
 use crate::state::session::client::Client;
 use crate::state::session::cookie_dates::Dates;
 use crate::state::session::request_buffers::{Lease, Notes};
@@ -113,7 +113,7 @@ pub struct Transaction {
 /// The body of a local answer.
 pub enum LocalBody {
     /// Made in pieces.
-    Pieces(Pieces),
+    Pieces(Box<PieceStream>),
     /// An object of a cache.
     Stored(Box<Hit>),
 }
