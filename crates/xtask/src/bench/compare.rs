@@ -61,7 +61,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let files = Files::new("compare")?;
     files.write(scenarios::SCRIPT_FILE, scenarios::SCRIPT)?;
     if scenarios.iter().any(|scenario| scenario.is_tls()) {
-        files.write_certificate("ec.pem", Key::P256)?;
+        files.write_certificate(origin::CERTIFICATE, Key::P256)?;
     }
     let _origin = origin::start(&files, "origin", &origin::PORTS)?;
     files.write("spoe.cfg", SPOE)?;

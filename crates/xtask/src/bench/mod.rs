@@ -34,7 +34,7 @@ use crate::failure::{self, Outcome};
 pub(crate) const HELP: &str = "\
 usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r ROUNDS] [--json FILE]
                                  [--trained] [--floor] [--alone] [NAME=BINARY[:LINE] ...]
-       cargo xtask bench idle    [-n CONNECTIONS] [--h3] [--alone] [NAME=BINARY ...]
+       cargo xtask bench idle    [-n CONNECTIONS] [--kind KIND[,KIND]] [--alone] [NAME=BINARY ...]
        cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS] [--retry]
        cargo xtask bench checks  [-t THREADS] [-n SERVERS] [-i INTER_MS] [-d SECONDS] [-r ROUNDS]
                                  [--alone] [NAME=BINARY ...]
@@ -63,8 +63,10 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
            does not depend on who saturates first. Rounds alternate between the binaries; the table
            shows the median and its ratio to the first binary. --trained: the program that `xtask pgo`
            builds, too; --floor: a relay of bytes, too
-  idle     resident bytes per idle keep-alive connection, and the CPU used at rest; --h3: of HTTP/3
-           connections, ten seconds after their request (haproxy has to be built with QUIC)
+  idle     resident bytes per connection at rest, and the CPU used at rest, by kind: h1 tls h2tls h2 tcp
+           ws wstls (all of them without --kind), and h3, ten seconds after the request (haproxy has to
+           be built with QUIC). tcp, ws and wstls have a connection to a server, too. nginx is measured
+           beside, except with h2, tcp and h3
   kill     two origins under load, one is killed in the middle and started again: how many requests
            fail, and whether each is logged; --retry: with retry-on all-retryable-errors
   checks   health checks on many threads: CPU of checks alone (percent of a core, microseconds per
@@ -107,7 +109,7 @@ compare, LINE is one that only this subject has in its `global`, and without a B
 of this workspace: `'nohist=:tune.histograms off' 'nowhy=:tune.why off'`.
 
   -s   h1-ka-64 h1-ka-256 h1-close h1-1m h1-rules (the default five), tls-ka-64 tls-handshake tls-1m
-       comp-64k cache-1k cache-100k fcgi-echo spoe-ip h2c-10x100 h2tls-10x100 h3-10x100 h3-1m
+       tls-both-64 tcp-ka-64 comp-64k cache-1k cache-100k fcgi-echo spoe-ip h2c-10x100 h2tls-10x100 h3-10x100 h3-1m
        h3-handshake. For spoe-ip the table also shows the CPU that the agent adds to h1-ka-64
   -d   seconds of load per run (compare: 5, large: 4, handshakes: 8, slow: 10, streams and abuse: 2,
        certificates: 5, kill and checks: 20, churn: 120)

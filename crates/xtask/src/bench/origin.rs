@@ -13,6 +13,12 @@ use crate::tools;
 /// Ports of the two origins that `compare` balances over.
 pub(super) const PORTS: [u16; 2] = [19001, 19002];
 
+/// The port on which the origin of `compare` speaks TLS, where the directory has a certificate.
+pub(super) const TLS_PORT: u16 = 19003;
+
+/// The certificate of the workloads, in the directory of files.
+pub(super) const CERTIFICATE: &str = "ec.pem";
+
 /// The answer to every small request: 64 bytes.
 const BODY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -137,11 +143,19 @@ fn nginx(directory: &Path, name: &str, ports: &[u16]) -> String {
             )
         })
         .collect();
+    let tls = match ports == PORTS && Path::new(&format!("{directory}/{CERTIFICATE}")).exists() {
+        true => format!(
+            " server {{ listen 127.0.0.1:{TLS_PORT} ssl backlog=4096; \
+             ssl_certificate {directory}/{CERTIFICATE}; \
+             ssl_certificate_key {directory}/{CERTIFICATE}; location / {{ return 200 \"{BODY}\"; }} }}\n"
+        ),
+        false => String::new(),
+    };
     format!(
         "master_process off; daemon off; pid {directory}/{name}.pid; error_log /dev/null crit;\n\
          events {{ worker_connections 16384; }}\n\
          http {{ access_log off; default_type text/html; keepalive_requests 100000000; keepalive_timeout 300; sendfile on;\n\
-         {servers}}}\n"
+         {servers}{tls}}}\n"
     )
 }
 

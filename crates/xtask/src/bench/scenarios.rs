@@ -19,7 +19,8 @@ pub(super) struct Scenario {
     frontend: fn() -> String,
     /// Lines of the backend.
     backend: &'static str,
-    /// Its servers; `{1}` and `{2}` stand for the ports of the web servers.
+    /// Its servers; `{1}` and `{2}` stand for the ports of the web servers, `{tls}` for that with
+    /// TLS.
     servers: &'static str,
     /// Further sections.
     sections: &'static str,
@@ -81,9 +82,17 @@ impl Scenario {
             self.bind.replace("{w}", &files).replace("{p}", &port.to_string()),
             (self.frontend)().replace("{w}", &files),
             self.backend,
-            self.servers.replace("{1}", one).replace("{2}", two).replace("{peer}", &peer),
+            self.servers(one, two).replace("{peer}", &peer),
             self.sections.replace("{peer}", &peer),
         )
+    }
+}
+
+impl Scenario {
+    /// The lines of its servers, with the ports of the web servers.
+    fn servers(&self, one: &str, two: &str) -> String {
+        let tls = origin::TLS_PORT.to_string();
+        self.servers.replace("{1}", one).replace("{2}", two).replace("{tls}", &tls)
     }
 }
 
@@ -190,6 +199,21 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "tls-1m",
         bind: TLS,
         load: &["wrk", "-t1", "-c16", "-d{d}s", "--latency", "https://127.0.0.1:{p}/1m"],
+        ..PLAIN
+    },
+    // TLS to the server, too.
+    Scenario {
+        name: "tls-both-64",
+        bind: TLS,
+        servers: "server s1 127.0.0.1:{tls} ssl verify none",
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "https://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    // Messages through sessions that stay open.
+    Scenario {
+        name: "tcp-ka-64",
+        defaults: "mode tcp",
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "http://127.0.0.1:{p}/"],
         ..PLAIN
     },
     Scenario {

@@ -26,7 +26,7 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    fn new(name: &str, binary: PathBuf) -> Self {
+    pub(super) fn new(name: &str, binary: PathBuf) -> Self {
         Self { name: name.to_owned(), binary, line: None }
     }
 
