@@ -84,6 +84,11 @@ impl<T> Slab<T> {
             return Key { index, generation: *generation };
         }
         let index = u32::try_from(self.entries.len()).expect("fewer than 2^32 entries");
+        if self.entries.capacity() == 0 {
+            // A vector begins with room for four. Many slabs have one entry for their whole life,
+            // such as the streams of a client that has one request at a time.
+            self.entries.reserve_exact(1);
+        }
         self.entries.push((0, SlabEntry::Used(value)));
         Key { index, generation: 0 }
     }
@@ -188,6 +193,18 @@ mod tests {
         assert_eq!(slab.get(b), Some(&"b"));
         assert_eq!(slab.remove(a), None);
         assert_eq!(Key::from_bits(b.to_bits()), b);
+    }
+
+    #[test]
+    fn one_entry_takes_the_memory_of_one() {
+        let mut slab = Slab::new();
+        let key = slab.insert([0u8; 300]);
+        assert_eq!(slab.entries.capacity(), 1);
+        slab.remove(key);
+        slab.insert([1; 300]);
+        assert_eq!(slab.entries.capacity(), 1, "its position is used again");
+        slab.insert([2; 300]);
+        assert!(slab.entries.capacity() > 2, "more grow as before");
     }
 
     proptest! {
