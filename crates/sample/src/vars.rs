@@ -191,6 +191,11 @@ impl VarStore {
         self.place().entries.borrow_mut().store(name, value);
     }
 
+    /// Whether there is no variable, not even an unset one.
+    pub fn is_empty(&self) -> bool {
+        self.known().is_none_or(|it| it.entries.borrow().iter().next().is_none())
+    }
+
     /// Forgets everything; called when the scope ends.
     pub fn clear(&self) {
         if let Some(it) = self.known() {

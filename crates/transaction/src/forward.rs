@@ -10,9 +10,11 @@ use crate::retry;
 use crate::stages::fcgi;
 use crate::stages::stage;
 use crate::stages::table::END;
+use crate::tunnel;
+use crate::tunnel::LONG_MS;
 use balance::Sign;
 use buf::Buf;
-use engine::state::session::transaction::{Pause, Progress, Transaction};
+use engine::state::session::transaction::{Pause, Progress, Transaction, TunnelTimes};
 use mux::BodyKind;
 use mux::h1::{self, HeadStep};
 use observability::telemetry::accounting;
@@ -81,17 +83,10 @@ struct Exchange {
     claim: Claim,
     /// Whether payload goes through pipes, by direction.
     splicing: [Splicing; 2],
-    /// When each direction of a peer last made progress, by a read or a write.
-    client_seen: Tick,
-    server_seen: Tick,
+    /// When each peer last received or sent bytes, and when it has last sent bytes.
+    times: TunnelTimes,
     meter: Meter,
-    /// When each peer has last sent bytes.
-    client_heard: Tick,
-    server_heard: Tick,
 }
-
-/// The silence after which a client is probed by the next bytes sent to it, in milliseconds.
-const LONG_MS: u32 = 100;
 
 /// Forwards the request's body and the response until both are complete.
 pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
@@ -110,11 +105,8 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         down: Step::AwaitsSource,
         splicing: splicing::of(tx),
         claim: Claim::default(),
-        client_seen: now,
-        server_seen: now,
+        times: TunnelTimes::at(now),
         meter: Meter::begin(tx),
-        client_heard: now,
-        server_heard: now,
     };
     match state.pass(tx).await {
         Ok(()) => Ok(End::Done),
@@ -147,6 +139,9 @@ impl Exchange {
             if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
                 return Err(self.timed_out(tx));
             }
+            if self.becomes_tunnel(tx) {
+                return Ok(());
+            }
             self.ask_to_be_woken(tx)?;
             if self.up == Step::More || self.down == Step::More {
                 thread.scheduler().yield_as(Class::Bulk).await;
@@ -176,6 +171,21 @@ impl Exchange {
         }
     }
 
+    /// Whether the exchange has become a tunnel whose two directions are silent: it needs the
+    /// transaction no more.
+    #[inline]
+    fn becomes_tunnel(&self, tx: &mut Transaction) -> bool {
+        let silent = (self.up, self.down) == (Step::AwaitsSource, Step::AwaitsSource);
+        if self.response != Response::Body || !silent || !tunnel::can_exchange_rest(tx) {
+            return false;
+        }
+        if self.splicing != [Splicing::Never; 2] {
+            return false;
+        }
+        tx.tunnel = Some(Box::new(self.times));
+        true
+    }
+
     /// Forwards the request.
     fn upload(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         if self.up_over {
@@ -190,10 +200,10 @@ impl Exchange {
         let result = space.up.step(tx.worker.pools(), &mut client.input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.up.sent != before.0 {
-            self.server_seen = now;
+            self.times.server_seen = now;
         }
         if space.up.read != before.1 {
-            (self.client_seen, self.client_heard) = (now, now);
+            (self.times.client_seen, self.times.client_heard) = (now, now);
         }
         trace::moved(tx, &trace::REQUEST_MOVED, before.1, tx.space.up.read);
         trace::moved(tx, &trace::REQUEST_WROTE, before.0, tx.space.up.sent);
@@ -223,7 +233,7 @@ impl Exchange {
                     let _ = server.socket().shutdown_write();
                     if tx.side().settings.timeouts.server_fin.is_some() {
                         // The server's timeouts begin now.
-                        (self.server_seen, self.server_heard) = (now, now);
+                        (self.times.server_seen, self.times.server_heard) = (now, now);
                     }
                 }
                 Ok(())
@@ -273,10 +283,10 @@ impl Exchange {
         let result = space.down.step(tx.worker.pools(), input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.down.sent != before.0 {
-            self.client_seen = now;
+            self.times.client_seen = now;
         }
         if space.down.read != before.1 {
-            (self.server_seen, self.server_heard) = (now, now);
+            (self.times.server_seen, self.times.server_heard) = (now, now);
         }
         trace::moved(tx, &trace::RESPONSE_MOVED, before.1, tx.space.down.read);
         trace::moved(tx, &trace::RESPONSE_WROTE, before.0, tx.space.down.sent);
@@ -294,7 +304,7 @@ impl Exchange {
                 }
                 if ended && tx.client.proxy.settings.timeouts.client_fin.is_some() {
                     // The timeouts of the tunnel begin now.
-                    (self.client_seen, self.client_heard) = (now, now);
+                    (self.times.client_seen, self.times.client_heard) = (now, now);
                 }
                 Ok(step == Step::Done && self.tunnel_is_over(tx))
             }
@@ -470,8 +480,8 @@ impl Exchange {
         space.down.discards = sent_as == BodyKind::None && body != BodyKind::None;
         if sent_as == BodyKind::Tunnel {
             self.up_switches = true;
-            self.client_seen = tx.worker.thread.tick();
-            self.client_heard = self.client_seen;
+            self.times.client_seen = tx.worker.thread.tick();
+            self.times.client_heard = self.times.client_seen;
             if self.up_over {
                 self.begin_tunnel(tx);
             }
@@ -492,8 +502,8 @@ impl Exchange {
     }
 
     fn hear_server(&mut self, tx: &Transaction) {
-        self.server_seen = tx.worker.thread.tick();
-        self.server_heard = self.server_seen;
+        self.times.server_seen = tx.worker.thread.tick();
+        self.times.server_heard = self.times.server_seen;
     }
 
     /// The earliest deadline of the two peers.
@@ -525,7 +535,7 @@ impl Exchange {
             false => own.client,
         };
         let alone = tx.client.proxy.front.settings.independent_streams;
-        let since = if reading && alone { self.client_heard } else { self.client_seen };
+        let since = if reading && alone { self.times.client_heard } else { self.times.client_seen };
         span.map(|span| since.plus_ms(span))
     }
 
@@ -545,7 +555,7 @@ impl Exchange {
             false => tx.server_timeout(),
         };
         let alone = tx.back_settings().is_some_and(|it| it.independent_streams);
-        let since = if reading && alone { self.server_heard } else { self.server_seen };
+        let since = if reading && alone { self.times.server_heard } else { self.times.server_seen };
         span.map(|span| since.plus_ms(span))
     }
 
@@ -578,7 +588,7 @@ impl Exchange {
     /// reports a reset only to tasks that wait for it. The next bytes are written at once, so that
     /// an error is seen before the log line is written.
     fn doubt_client(&self, tx: &Transaction) {
-        if tx.worker.thread.tick().ms_after(self.client_heard) >= LONG_MS {
+        if tx.worker.thread.tick().ms_after(self.times.client_heard) >= LONG_MS {
             tx.client.socket.send_next_at_once();
         }
     }

@@ -4,8 +4,8 @@
 //! [`message`] (heads and bodies as they are read and written), `retry` (what may be sent again,
 //! and early), `filters` (what sees payload), `local_response` (answers in place of a server's),
 //! [`stages`] (the table of stages, and the rules and features in it), `connect` (from a backend to
-//! a connection), `forward` (both directions at once), [`serve`] (a request or session, top to
-//! bottom), [`call`] (connections and requests of the process
+//! a connection), `tunnel` (opaque bytes both ways), `forward` (both directions at once), [`serve`]
+//! (a request or session, top to bottom), [`call`] (connections and requests of the process
 //! itself).
 #![forbid(unsafe_code)]
 
@@ -18,3 +18,4 @@ pub mod message;
 mod retry;
 pub mod serve;
 pub mod stages;
+mod tunnel;

@@ -2,8 +2,10 @@
 
 mod background_validation;
 pub mod http;
+mod resting;
 mod script_service;
 pub(crate) mod send_response;
 pub(crate) mod service;
+mod silent_tunnel;
 pub(crate) mod switch_mode;
 pub mod tcp;

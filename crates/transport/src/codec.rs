@@ -125,6 +125,16 @@ impl Machine {
         }
     }
 
+    /// Whether opaque bytes go both ways, and neither direction has ended.
+    pub fn is_open_tunnel(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.is_open_tunnel(),
+            Self::Stream(half) => {
+                half.is_tunnel() && !half.has_received_all() && !half.has_sent_all()
+            }
+        }
+    }
+
     /// Turns the request's direction of a tunnel into opaque bytes, because the request is
     /// complete. Streams of HTTP/2 have no request with a body that begins a tunnel.
     pub fn tunnel_behind_request(&mut self) {
@@ -225,7 +235,7 @@ impl Machine {
 
     /// Handles the end of the peer's bytes.
     #[inline]
-    pub(crate) fn handle_eof(&mut self) -> Eof {
+    pub fn handle_eof(&mut self) -> Eof {
         match self {
             Self::H1(conn) => conn.handle_eof(),
             Self::Stream(half) => half.handle_eof(),

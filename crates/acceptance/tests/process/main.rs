@@ -92,4 +92,5 @@ mod tls_keys;
 mod tls_samples;
 mod tools;
 mod traces;
+mod tunnels;
 mod upgrades;

@@ -189,6 +189,11 @@ impl H1Conn {
         self.send == SendState::Tunnel || matches!(self.recv, RecvState::Tunnel)
     }
 
+    /// Whether opaque bytes go both ways, and neither direction has ended.
+    pub fn is_open_tunnel(&self) -> bool {
+        self.send == SendState::Tunnel && matches!(self.recv, RecvState::Tunnel)
+    }
+
     /// Exchanges completed before the current one.
     pub fn exchanges(&self) -> u32 {
         self.exchanges

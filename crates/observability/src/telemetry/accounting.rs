@@ -218,7 +218,7 @@ pub fn bytes_so_far(tx: &Transaction) -> (u64, u64) {
 
 /// Adds the bytes from the client and to it to all counters, less the bytes counted already.
 pub(crate) fn count_bytes(tx: &mut Transaction, bytes: (u64, u64)) {
-    let before = std::mem::replace(&mut tx.notes.journal.bytes_counted, bytes);
+    let before = std::mem::replace(&mut tx.notes.bytes_counted, bytes);
     let (bytes_in, bytes_out) =
         (bytes.0.saturating_sub(before.0), bytes.1.saturating_sub(before.1));
     let server = tx.claim.as_ref().map(|it| it.server().block());

@@ -28,7 +28,7 @@ impl Meter {
     ) -> Option<Tick> {
         let due = self.0?;
         let (now, bytes) = (tx.worker.thread.tick(), bytes(tx));
-        if bytes == tx.notes.journal.bytes_counted {
+        if bytes == tx.notes.bytes_counted {
             return None;
         }
         if !due.is_due(now) {

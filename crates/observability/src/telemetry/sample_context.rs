@@ -115,7 +115,7 @@ impl View<'_> {
 
     /// CPU use of the task for this request.
     fn usage(&self) -> sched::Usage {
-        self.worker.thread.scheduler().usage().since(self.notes.journal.usage)
+        self.worker.thread.scheduler().usage().since(self.notes.usage)
     }
 
     /// The FastCGI application of the backend.

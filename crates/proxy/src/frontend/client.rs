@@ -10,6 +10,8 @@ use engine::state::session::transaction::{Arrival, Outcome, Parts};
 use reactor::{Class, Urgency};
 use settings::{Mode, Protocol};
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use transaction::message::first_bytes;
 pub(crate) use transaction::message::first_bytes::first_bytes;
 use transaction::message::first_bytes::skip_empty_lines;
@@ -24,10 +26,10 @@ const FAREWELL_BYTES: usize = 1 << 20;
 pub(crate) async fn run(mut client: Box<Client>) {
     client.socket.own();
     if client.mode == Mode::Tcp {
-        match Box::pin(transaction::serve::tcp::run(client)).await {
+        match Concluded(Some(Box::pin(transaction::serve::tcp::run(client)).await)).await {
             Outcome::Again(back) => client = back,
             Outcome::Farewell(back) => return Box::pin(say_farewell(back)).await,
-            Outcome::Over => return,
+            Outcome::Over | Outcome::Tunnel(_) => return,
         }
     }
     let speaks_h2 = match client.protocol {
@@ -56,16 +58,32 @@ pub(crate) async fn run(mut client: Box<Client>) {
             }
         }
         let worker = client.worker.clone();
-        match worker.seats.run(http::run, Parts { client, arrival }).await {
+        match Concluded(Some(worker.seats.run(http::run, Parts { client, arrival }).await)).await {
             Outcome::Again(back) if !back.must_end() => client = back,
             Outcome::Again(back) | Outcome::Farewell(back) => {
                 return Box::pin(say_farewell(back)).await;
             }
-            Outcome::Over => return,
+            Outcome::Over | Outcome::Tunnel(_) => return,
         }
         if client.has_had_its_share() {
             client.worker.thread.scheduler().yield_as(Class::Bulk).await;
         }
+    }
+}
+
+/// The outcome of a transaction, once the tunnel is over that it may have become. It is a future by
+/// hand, so that it is no larger than that.
+struct Concluded(Option<Outcome>);
+
+impl Future for Concluded {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        if let Some(Outcome::Tunnel(tunnel)) = &mut self.0 {
+            let outcome = ready!(tunnel.as_mut().poll(context));
+            self.0 = Some(outcome);
+        }
+        self.0.take().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
@@ -113,6 +131,6 @@ mod tests {
     #[test]
     fn an_idle_client_is_small() {
         assert!(size_of::<Client>() <= 256, "{}", size_of::<Client>());
-        assert!(size(run) <= 120, "{}", size(run));
+        assert!(size(run) <= 112, "{}", size(run));
     }
 }

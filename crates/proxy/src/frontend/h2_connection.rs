@@ -5,7 +5,7 @@ use buf::Buf;
 use engine::io::stream_pump::{Pump, PumpOutcome};
 use engine::state::session::client::Client;
 use engine::state::session::client_h2::ClientMux;
-use engine::state::session::transaction::{Arrival, Parts};
+use engine::state::session::transaction::{Arrival, Outcome, Parts};
 use engine::state::worker::Worker;
 use mux::Side;
 use mux::h2::Key;
@@ -15,6 +15,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 use transaction::message::tls_wait;
 use transaction::serve::http;
 use transport::codec::Machine;
@@ -209,13 +210,19 @@ pub(crate) fn start(worker: &Rc<Worker>, front: &Rc<ClientMux>, key: Key, number
 /// Serves one stream.
 async fn serve(worker: Rc<Worker>, front: Rc<ClientMux>, client: Box<Client>) {
     let parts = Parts { client, arrival: Arrival::Data };
-    let mut run = pin!(worker.seats.run(http::run, parts));
-    let ended = poll_fn(|context| {
-        let polled = run.as_mut().poll(context);
-        if polled.is_pending() && front.is_crowded() {
-            worker.thread.scheduler().next_wake_as_bulk();
-        }
-        polled
-    });
-    drop(ended.await);
+    let outcome = {
+        let mut run = pin!(worker.seats.run(http::run, parts));
+        poll_fn(|context| yielding(&worker, &front, run.as_mut().poll(context))).await
+    };
+    if let Outcome::Tunnel(mut tunnel) = outcome {
+        drop(poll_fn(|context| yielding(&worker, &front, tunnel.as_mut().poll(context))).await);
+    }
+}
+
+/// What a stream's poll has returned; a stream of a crowded connection is woken as bulk work.
+fn yielding(worker: &Worker, front: &ClientMux, polled: Poll<Outcome>) -> Poll<Outcome> {
+    if polled.is_pending() && front.is_crowded() {
+        worker.thread.scheduler().next_wake_as_bulk();
+    }
+    polled
 }

@@ -166,7 +166,7 @@ fn look(
 pub(crate) fn begin(tx: &mut Transaction, side: Side, kind: BodyKind, framed: bool) {
     let bare = framed || matches!(kind, BodyKind::None | BodyKind::Tunnel);
     let kind = if bare { kind } else { BodyKind::UntilClose };
-    tx.notes.journal.ahead[side as usize] = Some(kind);
+    tx.notes.ahead[side as usize] = Some(kind);
     if kind == BodyKind::Chunked {
         tx.notes.used = true;
     }
@@ -184,7 +184,7 @@ pub(crate) fn awaits(kind: BodyKind, input: &[u8]) -> bool {
 
 /// The body is forwarded from now on: the rest of the input is no longer its beginning.
 pub(crate) fn pass_on(tx: &mut Transaction, side: Side) {
-    tx.notes.journal.ahead[side as usize] = None;
+    tx.notes.ahead[side as usize] = None;
 }
 
 /// Sends `100 Continue` to a client that waits for it.

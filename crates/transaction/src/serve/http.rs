@@ -9,6 +9,7 @@ use crate::message::read_request;
 use crate::serve::background_validation;
 use crate::serve::send_response;
 use crate::serve::service;
+use crate::serve::silent_tunnel;
 use crate::stages::cache_validation;
 use crate::stages::stage;
 use crate::stages::stage::{Respond, StageOutcome};
@@ -37,7 +38,16 @@ pub async fn run(parts: Parts) -> Outcome {
     if let Err(failure) = serve(&mut tx, arrival).await {
         fail(&mut tx, failure).await;
     }
-    finish(tx)
+    conclude(tx)
+}
+
+/// Ends a transaction, unless its exchange goes on as a tunnel.
+#[inline]
+pub(super) fn conclude(mut tx: Transaction) -> Outcome {
+    match tx.tunnel.take() {
+        None => finish(tx),
+        Some(times) => silent_tunnel::begin_exchange(tx, *times),
+    }
 }
 
 /// The path of a successful request; every other outcome is a failure with an ending of its own.
@@ -137,7 +147,7 @@ async fn pass_stored(tx: &mut Transaction) -> Result<(), Failure> {
 /// The transaction is one of the thread's streams from now on.
 pub(crate) fn list(tx: &mut Transaction) {
     let http = (tx.client.mode == Mode::Http).then(|| tx.http());
-    tx.stream_entry = Some(Listed::new(&tx.worker, &tx.client, tx.notes.journal.usage, http));
+    tx.stream_entry = Some(Listed::new(&tx.worker, &tx.client, tx.notes.usage, http));
     accounting::number(tx);
 }
 

@@ -49,7 +49,7 @@ pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
     if let Err(failure) = serve(&mut tx, upgrade).await {
         http::fail(&mut tx, failure).await;
     }
-    http::finish(tx)
+    http::conclude(tx)
 }
 
 /// Detects the protocol of a client by its first bytes, which may not have been read yet.

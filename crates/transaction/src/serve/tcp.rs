@@ -4,7 +4,6 @@
 //! ([`crate::connect`]); the differences are how an established connection is
 //! detected, and that the payload is opaque.
 
-mod pipe;
 #[cfg(test)]
 mod tests;
 
@@ -13,27 +12,28 @@ use crate::filters;
 use crate::forward::splicing;
 use crate::serve::http;
 use crate::serve::service;
+use crate::serve::silent_tunnel;
 use crate::serve::switch_mode;
 use crate::serve::switch_mode::Upgrade;
 use crate::stages::stage;
 use crate::stages::stage::{Respond, StageOutcome};
 use crate::stages::table::{END, Pass, ServerPass, response_rows};
-use buf::Buf;
+use crate::tunnel;
+use crate::tunnel::pipe::{Pipe, PipeEnd, Step};
+use crate::tunnel::relay::{Relay, RelayEnds, RelayLimits, Steps};
 use engine::state::services::Service;
 use engine::state::session::client::Client;
-use engine::state::session::transaction::{Arrival, Outcome, Parts, Progress, Transaction};
-use engine::state::worker::Worker;
+use engine::state::session::transaction::{
+    Arrival, Outcome, Parts, Progress, Transaction, TunnelTimes,
+};
 use observability::telemetry::accounting;
 use observability::telemetry::contstats::Meter;
 use observability::telemetry::trace::points as trace;
-use pipe::{Fault, Pipe, Step};
 use reactor::{Class, Tick, Urgency};
 use rules::Need;
 use sample::Side;
 use settings::Mode;
-use transport::channel::Link;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
-use transport::thread::buffers::Claim;
 use upstream::client_presence::gather;
 
 /// The continuation of a session.
@@ -42,6 +42,8 @@ enum SessionNext {
     Over,
     /// The session continues in HTTP mode.
     Http(Upgrade),
+    /// Both directions are silent, and nothing but bytes is expected.
+    Silent(Relay),
 }
 
 /// Serves one session, and in HTTP mode the first request of a session that continues as a tunnel.
@@ -55,6 +57,7 @@ pub async fn run(client: Box<Client>) -> Outcome {
     match serve(&mut tx).await {
         Ok(SessionNext::Over) => {}
         Ok(SessionNext::Http(upgrade)) => return switch_mode::run(tx, upgrade).await,
+        Ok(SessionNext::Silent(relay)) => return silent_tunnel::begin(tx, relay),
         Err(failure) => {
             tx.notes.journal.end(failure.cause, failure.phase);
             trace::at(&tx, &trace::FAILED);
@@ -102,10 +105,15 @@ async fn serve(tx: &mut Transaction) -> Result<SessionNext, Failure> {
         0 => None,
         _ => Box::pin(stage::begin_session(tx)).await?,
     };
-    let mut relay = Relay::new(tx, inspection);
-    let result = relay.run(tx).await;
-    relay.close(tx);
-    result.map(|()| SessionNext::Over)
+    let mut session = Session::new(tx, inspection);
+    match session.run(tx).await {
+        Ok(true) => Ok(SessionNext::Silent(session.relay)),
+        Ok(false) => Ok(session.close(tx)),
+        Err(failure) => {
+            session.close(tx);
+            Err(failure)
+        }
+    }
 }
 
 /// Has a service of the process serve the session.
@@ -113,59 +121,39 @@ async fn serve_by(tx: &mut Transaction, service: Service) -> Result<SessionNext,
     service::attach(tx, service);
     tx.notes.journal.response = tx.worker.thread.nanos();
     accounting::log_asap(tx);
-    let mut relay = Relay::new(tx, None);
-    let result = relay.run(tx).await;
-    relay.close(tx);
+    let mut session = Session::new(tx, None);
+    let result = session.run(tx).await;
+    let over = session.close(tx);
     // Unread bytes would turn the close of the connection into a reset.
     gather(tx);
-    result.map(|()| SessionNext::Over)
+    result.map(|_| over)
 }
 
-/// Both directions of a session.
-struct Relay {
-    up: Pipe,
-    down: Pipe,
-    /// When each peer last received or sent bytes.
-    client_seen: Tick,
-    server_seen: Tick,
-    /// When each peer has last sent bytes.
-    client_heard: Tick,
-    server_heard: Tick,
+/// Both directions of a session, and the rules that hold the server's bytes back.
+struct Session {
+    relay: Relay,
     /// The stage of the response that holds the server's bytes back.
     inspection: Option<Progress>,
     /// The need of the suspended stage, unless it waits for bytes.
     asks: Option<Need>,
-    /// The place in the line for buffers, while there are none.
-    claim: Claim,
     meter: Meter,
 }
 
-impl Relay {
+impl Session {
     fn new(tx: &mut Transaction, inspection: Option<Progress>) -> Self {
         let now = tx.worker.thread.tick();
-        let input = std::mem::replace(&mut tx.client.input, Buf::empty());
         let splicing = splicing::of(tx);
-        let filters = [Side::Request, Side::Response].map(|side| filters::of_session(tx, side));
-        let [up, down] = filters;
-        let up = Pipe::new(input, tx.space.up.sent, Urgency::Ordinary, splicing[0], up);
-        let down = Pipe::new(Buf::empty(), 0, Urgency::Urgent, splicing[1], down);
-        let (claim, meter) = (Claim::default(), Meter::begin(tx));
-        Self {
-            up,
-            down,
-            client_seen: now,
-            server_seen: now,
-            client_heard: now,
-            server_heard: now,
-            inspection,
-            asks: None,
-            claim,
-            meter,
-        }
+        let [up, down] = [Side::Request, Side::Response].map(|side| filters::of_session(tx, side));
+        let up = Pipe::new(tx.space.up.sent, Urgency::Ordinary, splicing[0], up);
+        let down = Pipe::new(0, Urgency::Urgent, splicing[1], down);
+        let relay = Relay::new(up, down, RelayLimits::of(tx), TunnelTimes::at(now));
+        Self { relay, inspection, asks: None, meter: Meter::begin(tx) }
     }
 
-    /// Passes bytes on until both directions are over.
-    async fn run(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+    /// Passes bytes on until both directions are over. `true`: they are silent, and the session can
+    /// go on without its transaction.
+    async fn run(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
+        let may_rest = tunnel::can_rest(tx);
         loop {
             tx.go_on(Ending::Close, Phase::End)?;
             let steps = self.step(tx)?;
@@ -173,39 +161,34 @@ impl Relay {
                 Box::pin(self.answer(tx, need)).await?;
                 continue;
             }
-            // After the end of a service nothing reads what the client still sends.
-            if steps.1 == Step::Done && (steps.0 == Step::Done || is_service(tx)) {
-                return Ok(());
+            if self.relay.is_over(steps) {
+                return Ok(false);
             }
-            let thread = tx.worker.thread.clone();
-            let deadline = Tick::earlier(self.client_deadline(tx), self.server_deadline(tx));
+            let deadline = self.relay.deadline(steps);
             let inspection = self.inspection.and_then(|inspection| inspection.until);
             let inspection = Tick::earlier(inspection, tx.notes.wake.take());
-            if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-                self.timed_out(tx)?;
+            let now = tx.worker.thread.tick();
+            if deadline.is_some_and(|deadline| deadline.is_due(now)) {
+                tx.notes.journal.end(self.relay.timed_out(steps, now)?, Phase::Data);
                 continue;
             }
-            let bytes = (self.up.sent, self.down.sent);
+            if may_rest && self.inspection.is_none() && self.relay.is_at_rest(steps) {
+                return Ok(true);
+            }
+            let bytes = (self.relay.up.sent, self.relay.down.sent);
             let count = self.meter.read(tx, |_| bytes);
-            self.up.want(steps.0, &tx.client.socket, server(tx)?);
-            self.down.want(steps.1, server(tx)?, &tx.client.socket);
+            self.relay.want(steps, &ends(tx)?);
+            let thread = tx.worker.thread.clone();
             if steps.0 == Step::More || steps.1 == Step::More {
                 thread.scheduler().yield_as(Class::Bulk).await;
             } else {
-                self.claim.renew(&tx.worker.buffers, needs_buffer(steps));
-                let resumes = self.resumes(steps);
+                self.relay.queue_for_buffer(&tx.worker, steps);
                 let until = Tick::earlier(deadline, Tick::earlier(inspection, count));
-                let until = Tick::earlier(until, resumes);
+                let until = Tick::earlier(until, self.relay.resumes(steps));
                 thread.scheduler().wait(until).await;
-                self.collect_buffer(tx);
+                self.relay.collect_buffer(&mut ends(tx)?);
             }
         }
-    }
-
-    /// When a filter that holds bytes back lets some pass.
-    fn resumes(&self, (up, down): (Step, Step)) -> Option<Tick> {
-        let of = |step, pipe: &Pipe| pipe.resumes().filter(|_| step == Step::AwaitsTime);
-        Tick::earlier(of(up, &self.up), of(down, &self.down))
     }
 
     /// Meets the need of the stage of the response. Both directions rest; their time-outs begin
@@ -214,21 +197,8 @@ impl Relay {
         if let Some(at) = &mut self.inspection {
             stage::answer(tx, at, need).await?;
         }
-        let now = tx.worker.thread.tick();
-        (self.client_seen, self.server_seen) = (now, now);
-        (self.client_heard, self.server_heard) = (now, now);
+        self.relay.times = TunnelTimes::at(tx.worker.thread.tick());
         Ok(())
-    }
-
-    /// Puts a buffer that was waited for where it is needed.
-    fn collect_buffer(&mut self, tx: &mut Transaction) {
-        let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) else { return };
-        let unused = match (need, &self.inspection, &mut tx.server) {
-            (Urgency::Ordinary, ..) => self.up.give_buffer(buffer),
-            (Urgency::Urgent, Some(_), Some(server)) => server.give_input(buffer),
-            (Urgency::Urgent, ..) => self.down.give_buffer(buffer),
-        };
-        tx.worker.release(unused);
     }
 
     /// Evaluates the rules over the server's bytes, which pass once the rules accept them.
@@ -239,155 +209,54 @@ impl Relay {
         self.asks = need.filter(|need| *need != Need::Bytes);
         if need.is_some() {
             if received(tx) > before {
-                self.server_seen = tx.worker.thread.tick();
-                self.server_heard = self.server_seen;
+                let times = &mut self.relay.times;
+                times.server_seen = tx.worker.thread.tick();
+                times.server_heard = times.server_seen;
             }
             return Ok(());
         }
         let closes = at.closes;
         self.inspection = None;
-        let input = tx.server.as_mut().map(|server| server.take_input());
         let filters = filters::of_session(tx, Side::Response);
-        self.down = Pipe::new(
-            input.unwrap_or_else(Buf::empty),
-            0,
-            Urgency::Urgent,
-            splicing::of(tx)[1],
-            filters,
-        );
+        self.relay.down = Pipe::new(0, Urgency::Urgent, splicing::of(tx)[1], filters);
         if closes {
-            self.up.end();
-            self.down.end();
+            self.relay.up.end();
+            self.relay.down.end();
         }
         Ok(())
     }
 
     /// Moves both directions along.
-    fn step(&mut self, tx: &mut Transaction) -> Result<(Step, Step), Failure> {
+    fn step(&mut self, tx: &mut Transaction) -> Result<Steps, Failure> {
         self.inspect(tx)?;
         let lacks_buffer = tx.server.as_ref().is_some_and(|server| server.lacks_buffer());
-        let (worker, client, server): (&Worker, _, _) =
-            (&tx.worker, &tx.client.socket, server(tx)?);
-        let now = worker.thread.tick();
-        let before = [self.up.read, self.up.sent, self.down.read, self.down.sent];
-        let shut = (self.up.is_shut(), self.down.is_shut());
-        let up = self.up.step(worker, client, server);
-        let down = match &self.inspection {
-            Some(_) if lacks_buffer => Ok(Step::AwaitsBuffer),
-            Some(_) => Ok(Step::AwaitsSource),
-            None => self.down.step(worker, server, client),
-        };
-        if (self.up.read, self.down.sent) != (before[0], before[3]) {
-            self.client_seen = now;
-        }
-        if (self.down.read, self.up.sent) != (before[2], before[1]) {
-            self.server_seen = now;
-        }
-        if self.up.read != before[0] {
-            self.client_heard = now;
-        }
-        if self.down.read != before[2] {
-            self.server_heard = now;
-        }
-        // Limits of half-closed connections begin with the end of the other direction.
-        if self.up.is_shut() != shut.0 && tx.side().settings.timeouts.server_fin.is_some() {
-            (self.server_seen, self.server_heard) = (now, now);
-        }
-        let front = &tx.client.proxy.settings.timeouts;
-        if self.down.is_shut() != shut.1 && front.client_fin.is_some() {
-            (self.client_seen, self.client_heard) = (now, now);
-        }
-        let client_gone = Failure::close(Cause::ClientAbort, Phase::Data);
-        let server_gone = Failure::close(Cause::ServerAbort, Phase::Data);
-        let up = match up {
-            Err(Fault::Write) if is_service(tx) => {
-                self.up.end();
-                Ok(Step::Done)
-            }
-            up => up,
-        };
-        let up = up.map_err(|fault| match fault {
-            Fault::Read => client_gone,
-            Fault::Write => server_gone,
-            Fault::Filter => filters::failed(),
-        })?;
-        let down = down.map_err(|fault| match fault {
-            Fault::Read => server_gone,
-            Fault::Write => client_gone,
-            Fault::Filter => filters::failed(),
-        })?;
-        Ok((up, down))
-    }
-
-    /// The client's deadline: `timeout tunnel` replaces `timeout client`, and once the client has
-    /// got the end of the stream, `timeout client-fin` replaces both.
-    fn client_deadline(&self, tx: &Transaction) -> Option<Tick> {
-        let own = &tx.client.proxy.settings.timeouts;
-        let fin = own.client_fin.filter(|_| self.down.is_shut());
-        let span = fin.or(tx.side().settings.timeouts.tunnel).or(own.client)?;
-        let reading = !self.up.has_ended();
-        let alone = tx.client.proxy.front.settings.independent_streams;
-        let since = if reading && alone { self.client_heard } else { self.client_seen };
-        (reading || self.down.holds_data()).then(|| since.plus_ms(span))
-    }
-
-    /// As the client's, for the server.
-    fn server_deadline(&self, tx: &Transaction) -> Option<Tick> {
-        let own = &tx.side().settings.timeouts;
-        let fin = own.server_fin.filter(|_| self.up.is_shut());
-        let span = fin.or(own.tunnel).or(own.server)?;
-        let reading = !self.down.has_ended();
-        let alone = tx.back_settings().is_some_and(|it| it.independent_streams);
-        let since = if reading && alone { self.server_heard } else { self.server_seen };
-        (reading || self.up.holds_data()).then(|| since.plus_ms(span))
-    }
-
-    /// As in HAProxy, a client that is silent for too long counts as half-closed: the server has
-    /// its own time to finish.
-    ///
-    /// # Errors
-    /// The server's timeout has expired, or that of a client that does not read.
-    fn timed_out(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
-        let now = tx.worker.thread.tick();
-        let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
-        let cause = if by_client { Cause::ClientTimeout } else { Cause::ServerTimeout };
-        if !by_client || self.up.has_ended() || self.down.holds_data() {
-            return Err(Failure::close(cause, Phase::Data));
-        }
-        tx.notes.journal.end(cause, Phase::Data);
-        self.up.end();
-        Ok(())
+        let held = self.inspection.map(|_| match lacks_buffer {
+            true => Step::AwaitsBuffer,
+            false => Step::AwaitsSource,
+        });
+        self.relay.step(&mut ends(tx)?, held)
     }
 
     /// Gives buffers back and enters the bytes into the books.
-    fn close(self, tx: &mut Transaction) {
-        tx.notes.journal.bytes_in = self.up.sent;
-        tx.space.down.sent = self.down.sent;
-        tx.worker.release(self.up.into_buffer());
-        tx.worker.release(self.down.into_buffer());
+    fn close(self, tx: &mut Transaction) -> SessionNext {
+        self.relay.close(tx);
+        SessionNext::Over
     }
+}
+
+/// The ends of the session.
+fn ends(tx: &mut Transaction) -> Result<RelayEnds<'_>, Failure> {
+    let server = tx.server.as_mut().ok_or(Failure::close(Cause::Internal, Phase::Data))?;
+    let (input, (link, _)) = server.input_and_ends();
+    let Client { socket, input: received, .. } = &mut *tx.client;
+    Ok(RelayEnds {
+        worker: &tx.worker,
+        client: PipeEnd { link: socket, machine: None, input: received },
+        server: PipeEnd { link, machine: None, input },
+    })
 }
 
 /// Bytes of the server that have arrived and not passed.
 fn received(tx: &Transaction) -> usize {
     tx.server.as_ref().map_or(0, |server| server.received().len())
-}
-
-/// The urgency of the buffer that a direction waits for, if one does: bytes from the server go
-/// first.
-fn needs_buffer((up, down): (Step, Step)) -> Option<Urgency> {
-    if down == Step::AwaitsBuffer {
-        return Some(Urgency::Urgent);
-    }
-    (up == Step::AwaitsBuffer).then_some(Urgency::Ordinary)
-}
-
-/// Whether a service of the process serves the session.
-fn is_service(tx: &Transaction) -> bool {
-    tx.server.as_ref().is_some_and(|server| server.server().is_none())
-}
-
-fn server(tx: &Transaction) -> Result<&Link, Failure> {
-    let server = tx.server.as_ref().map(|server| server.socket());
-    server.ok_or(Failure::close(Cause::Internal, Phase::Data))
 }

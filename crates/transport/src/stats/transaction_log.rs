@@ -1,6 +1,5 @@
 //! The record of a transaction for logs and statistics: times, bytes, termination state.
 
-use mux::BodyKind;
 use std::sync::Arc;
 
 /// Party that ended a transaction: the first character of the termination state (manual section
@@ -95,8 +94,6 @@ impl Phase {
 /// Log data of one transaction. Moments are monotonic nanoseconds; 0 is "not reached".
 #[derive(Debug, Default)]
 pub struct Journal {
-    /// Framing of the bodies of request and response, while each body is unread behind its head.
-    pub ahead: [Option<BodyKind>; 2],
     /// The connection was accepted, or the previous request ended.
     pub began: u64,
     /// Date of that, nanoseconds since 1970.
@@ -117,16 +114,12 @@ pub struct Journal {
     pub response: u64,
     /// Moment at which the response's head was complete.
     pub ended: u64,
-    /// CPU use of the connection's task before the transaction.
-    pub usage: sched::Usage,
     /// Status sent to the client; 0 for none. For a replaced error, the original status.
     pub status: u16,
     /// Bytes received from the client.
     pub bytes_in: u64,
     /// Bytes sent to the client.
     pub bytes_out: u64,
-    /// Bytes of both directions that the counters include already.
-    pub bytes_counted: (u64, u64),
     /// Repeated connection attempts.
     pub retries: u32,
     /// Attempts among them after a kept connection turned out to be closed.

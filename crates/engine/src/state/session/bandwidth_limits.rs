@@ -50,6 +50,11 @@ impl BandwidthLimits {
         self.0.iter().find(|(known, _)| Arc::ptr_eq(known, filter)).map(|(_, limit)| limit)
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The limit of this filter; it is off at first.
     pub fn of(&mut self, filter: &Arc<BandwidthLimit>) -> Rc<StreamLimit> {
         if let Some(found) = self.find(filter) {

@@ -49,6 +49,11 @@ impl Credentials {
         self.0.iter().find(|(claim, _)| is_same(claim)).map(|(_, right)| *right)
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

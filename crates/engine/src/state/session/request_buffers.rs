@@ -15,6 +15,7 @@ use crate::state::worker::Worker;
 use htx::Head;
 use mux::BodyKind;
 use sample::{Side, TransactionRecord, Variables};
+use sched::Usage;
 use settings::Expected;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
@@ -60,6 +61,12 @@ impl Workspace {
 pub struct Notes {
     /// Times, bytes and states for the log.
     pub journal: Journal,
+    /// Framing of the bodies of request and response, while each body is unread behind its head.
+    pub ahead: [Option<BodyKind>; 2],
+    /// CPU use of the connection's task before the transaction.
+    pub usage: Usage,
+    /// Bytes from the client and to it that the counters include already.
+    pub bytes_counted: (u64, u64),
     /// Method and URI, for the recorder; begun again by each transaction.
     pub line: Text,
     /// The head of the request, as [`crate::transaction::retry::stash_head`] has stored it, or the
@@ -106,7 +113,7 @@ pub struct Notes {
     /// Payloads as far as they were waited for: the request's, the response's.
     pub bodies: [Option<Vec<u8>>; 2],
     /// The same without waiting: decoded from chunks when asked for.
-    pub(crate) decoded: [OnceCell<Vec<u8>>; 2],
+    pub decoded: [OnceCell<Vec<u8>>; 2],
     /// Bytes of each head when it arrived.
     pub arrived: [usize; 2],
     /// The answer from outside that rules wait for.
@@ -125,8 +132,6 @@ pub struct Notes {
     pub coding: Option<compression::Algorithm>,
     /// The algorithm that the response is compressed with.
     pub compressed: Option<compression::Algorithm>,
-    /// The algorithm that the body of the request is compressed with.
-    pub compressed_request: Option<compression::Algorithm>,
     /// Bandwidth limits that rules have enabled.
     pub bandwidth: BandwidthLimits,
     /// FastCGI parameters of the request, encoded.
@@ -194,7 +199,8 @@ impl Notes {
 pub struct Lease(Option<Box<Workspace>>);
 
 impl Lease {
-    pub(crate) fn new(worker: &Worker) -> Self {
+    /// A cleared workspace.
+    pub fn new(worker: &Worker) -> Self {
         Self(Some(worker.take_workspace()))
     }
 
@@ -240,7 +246,7 @@ pub struct Seen {
 
 /// The received part of a body that is unconsumed at the front of `input`.
 pub fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Option<&'n [u8]> {
-    match notes.journal.ahead[side as usize]? {
+    match notes.ahead[side as usize]? {
         BodyKind::None => Some(&[]),
         BodyKind::Length(length) => {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
@@ -258,7 +264,7 @@ pub fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Option<&'
 
 /// The chunks at the front of `input`, as far as they were parsed; none of them was forwarded.
 pub fn seen_chunks(notes: &Notes, side: Side, input: &[u8]) -> Option<Chunks> {
-    let chunked = notes.journal.ahead[side as usize] == Some(BodyKind::Chunked);
+    let chunked = notes.ahead[side as usize] == Some(BodyKind::Chunked);
     chunked.then(|| chunks(input, &mut Vec::new(), &mut Seen::default()))
 }
 

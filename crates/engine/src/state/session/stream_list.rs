@@ -20,12 +20,13 @@ use stdx::slab::{Key, Slab};
 use transport::channel::Link;
 use transport::stats::transaction_log::Cause;
 
-/// An entry of the list. Proxies are named by their index, servers by their slot.
+/// An entry of the list. Proxies are named by their index, servers by their slot, [`NONE`] is
+/// neither.
 #[derive(Debug)]
 struct Stream {
-    frontend: usize,
-    backend: Option<usize>,
-    server: Option<usize>,
+    frontend: u32,
+    backend: u32,
+    server: u32,
     peer: Option<SocketAddr>,
     bind: u32,
     /// Monotonic nanoseconds.
@@ -40,6 +41,14 @@ struct Stream {
     ends: Option<Cause>,
     /// The state of its messages, in HTTP mode.
     http: Option<Http>,
+}
+
+/// No backend or server so far.
+const NONE: u32 = u32::MAX;
+
+/// The number of a proxy or server.
+fn known(number: u32) -> Option<usize> {
+    (number != NONE).then_some(number as usize)
 }
 
 /// The streams of one thread.
@@ -125,9 +134,9 @@ impl Listed {
     /// Lists a stream of this client, whose task had used so much before.
     pub fn new(worker: &Rc<Worker>, client: &Client, before: Usage, http: Option<Http>) -> Self {
         let stream = Stream {
-            frontend: client.proxy.index,
-            backend: None,
-            server: None,
+            frontend: client.proxy.index as u32,
+            backend: NONE,
+            server: NONE,
             peer: client.peer,
             bind: client.bind,
             since: worker.thread.nanos(),
@@ -144,12 +153,12 @@ impl Listed {
 
     /// The stream belongs to this backend, by index.
     pub fn set_backend(&self, index: usize) {
-        self.change(|stream| (stream.backend, stream.server) = (Some(index), None));
+        self.change(|stream| (stream.backend, stream.server) = (index as u32, NONE));
     }
 
     /// The stream goes to this server of its backend, by slot.
     pub fn set_server(&self, slot: usize) {
-        self.change(|stream| (stream.server, stream.server_descriptor) = (Some(slot), -1));
+        self.change(|stream| (stream.server, stream.server_descriptor) = (slot as u32, -1));
     }
 
     /// The stream has this connection to its server.
@@ -175,9 +184,14 @@ impl Listed {
         self.change_http(|http| Http::end(which(http)));
     }
 
+    /// The usage of the stream's task before the stream.
+    pub fn usage_before(&self) -> Usage {
+        self.worker.streams.all.borrow().get(self.key).map(|it| it.before).unwrap_or_default()
+    }
+
     /// The reason why the stream has to end now, if it has to.
     #[inline]
-    pub(crate) fn ends(&self) -> Option<Cause> {
+    pub fn ends(&self) -> Option<Cause> {
         match self.worker.streams.ending.get() {
             0 => None,
             _ => self.worker.streams.all.borrow().get(self.key)?.ends,
@@ -219,9 +233,9 @@ impl Worker {
         let left = |deadline: Tick| u64::from(deadline.ms_after(self.thread.tick()));
         Listing {
             number: self.number(key),
-            frontend: stream.frontend,
-            backend: stream.backend,
-            server: stream.server,
+            frontend: stream.frontend as usize,
+            backend: known(stream.backend),
+            server: known(stream.server),
             peer: stream.peer,
             bind: stream.bind,
             descriptor: stream.descriptor,
@@ -242,7 +256,7 @@ impl Worker {
             let meant = match which {
                 StreamSet::Number(number) => self.number(key) == number,
                 StreamSet::Server(backend, slot) => {
-                    (stream.backend, stream.server) == (Some(backend), Some(slot))
+                    (known(stream.backend), known(stream.server)) == (Some(backend), Some(slot))
                 }
             };
             if !meant {

@@ -15,6 +15,7 @@ use cache::Hit;
 use htx::{Fields, Head};
 use mux::BodyKind;
 use rules::{Cursor, Need};
+use std::pin::Pin;
 use std::rc::Rc;
 use stdx::{Tick, prefetch};
 use transport::socket::Transport;
@@ -49,6 +50,28 @@ pub enum Outcome {
     Farewell(Box<Client>),
     /// Its connection is over.
     Over,
+    /// The stream goes on as a tunnel; its outcome is that of this future.
+    Tunnel(Pin<Box<dyn Future<Output = Outcome>>>),
+}
+
+/// When the peers of a tunnel were last heard of.
+#[derive(Clone, Copy, Debug)]
+pub struct TunnelTimes {
+    /// The client last received or sent bytes.
+    pub client_seen: Tick,
+    /// The server did.
+    pub server_seen: Tick,
+    /// The client last sent bytes.
+    pub client_heard: Tick,
+    /// The server did.
+    pub server_heard: Tick,
+}
+
+impl TunnelTimes {
+    /// Both peers were heard of at this moment.
+    pub fn at(now: Tick) -> Self {
+        Self { client_seen: now, server_seen: now, client_heard: now, server_heard: now }
+    }
 }
 
 /// A transaction under way.
@@ -108,6 +131,8 @@ pub struct Transaction {
     pub client_aborted: bool,
     /// `silent-drop`: the connection ends without a packet to the client.
     pub reset_client: bool,
+    /// The exchange has become a tunnel that is silent now.
+    pub tunnel: Option<Box<TunnelTimes>>,
 }
 
 /// The body of a local answer.
@@ -269,14 +294,20 @@ impl Transaction {
             began_wall: wall - (now - client.since).min(wall),
             // A client that sent no byte was waited for all the time.
             first_byte: if arrival == Arrival::Data { now } else { client.since },
-            usage: worker.thread.scheduler().usage_before(),
             cookie: (b'-', b'-'),
             ..Journal::default()
         };
         notes.line = Text::default();
+        (notes.ahead, notes.bytes_counted) = Default::default();
+        notes.usage = worker.thread.scheduler().usage_before();
         if let Some(transport) = client.socket.transport() {
             transport.begin_message();
         }
+        Self::over(worker, client, space, notes)
+    }
+
+    /// A transaction that has done nothing, over this memory.
+    pub fn over(worker: Rc<Worker>, client: Box<Client>, space: Lease, notes: Box<Notes>) -> Self {
         Self {
             worker,
             client,
@@ -305,6 +336,7 @@ impl Transaction {
             challenged: false,
             client_aborted: false,
             reset_client: false,
+            tunnel: None,
         }
     }
 
