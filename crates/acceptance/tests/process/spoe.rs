@@ -357,7 +357,7 @@ fn time_outs_of_an_agent_are_errors() {
     let file = "    timeout hello 5s\n    timeout processing 50ms\n";
     let weir = answer_with("%[var(txn.p.err)]", file, &silent, &log);
     assert_eq!(weir.web().get("/").header("x-said"), Some("said 1"), "timeout processing");
-    let open = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let open = Arc::new(AtomicUsize::new(0));
     let ended = open.clone();
     let idle = Origin::new(move |mut peer| {
         while let Some((kind, ids, _)) = read_frame(&mut peer.client) {
@@ -367,13 +367,11 @@ fn time_outs_of_an_agent_are_errors() {
                 _ => break,
             }
         }
-        ended.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        ended.fetch_add(1, Relaxed);
     });
     let weir = answer_with("%[var(txn.p.err)]", "    timeout idle 50ms\n", &idle, &log);
     assert_eq!(weir.web().get("/").header("x-said"), Some("said"));
-    eventually("timeout idle ends the connection", || {
-        (open.load(std::sync::atomic::Ordering::Relaxed) == 1).then_some(())
-    });
+    eventually("timeout idle ends the connection", || (open.load(Relaxed) == 1).then_some(()));
 }
 
 #[test]
@@ -522,7 +520,7 @@ fn an_agent_that_stops_costs_each_request_its_processing_time_at_most() {
         while let Some((kind, ids, _)) = read_frame(&mut peer.client) {
             match kind {
                 1 => peer.send(hello("pipelining")),
-                _ if stops.load(std::sync::atomic::Ordering::Relaxed) => {}
+                _ if stops.load(Relaxed) => {}
                 _ => peer.send(frame(103, &ids, &set_var("a", "set"))),
             }
         }
@@ -531,7 +529,7 @@ fn an_agent_that_stops_costs_each_request_its_processing_time_at_most() {
     let file = "    timeout processing 500ms\n";
     let weir = answer_with("%[var(txn.p.err)] %[var(txn.p.a)]", file, &agent, &log);
     assert_eq!(weir.web().get("/").header("x-said"), Some("said  set"));
-    stopped.store(true, std::sync::atomic::Ordering::Relaxed);
+    stopped.store(true, Relaxed);
     // The two events of a request: the second is not sent after the error of the first.
     std::thread::scope(|scope| {
         for _ in 0..30 {
@@ -544,7 +542,7 @@ fn an_agent_that_stops_costs_each_request_its_processing_time_at_most() {
             });
         }
     });
-    stopped.store(false, std::sync::atomic::Ordering::Relaxed);
+    stopped.store(false, Relaxed);
     assert_eq!(weir.web().get("/").header("x-said"), Some("said  set"), "it works again");
 }
 

@@ -132,6 +132,8 @@ pub struct Notes {
     pub coding: Option<compression::Algorithm>,
     /// The algorithm that the response is compressed with.
     pub compressed: Option<compression::Algorithm>,
+    /// The algorithm that the body of the request is compressed with.
+    pub compressed_request: Option<compression::Algorithm>,
     /// Bandwidth limits that rules have enabled.
     pub bandwidth: BandwidthLimits,
     /// FastCGI parameters of the request, encoded.
