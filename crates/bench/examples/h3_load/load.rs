@@ -5,7 +5,6 @@ use crate::connection::{self, LoadConnection};
 use crate::options::Options;
 use bytes::BytesMut;
 use quinn_proto::crypto::rustls::QuicClientConfig;
-use quinn_proto::crypto::{CryptoError, HmacKey};
 use quinn_proto::{
     ClientConfig, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig,
     EndpointEvent, TransportConfig, VarInt,
@@ -17,6 +16,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sys::udp::{UdpBatch, UdpTrain};
+use testkit::quic_client::NoResets;
 
 /// The longest wait for datagrams, and the time between two looks at timers.
 const TICK: Duration = Duration::from_millis(1);
@@ -26,23 +26,6 @@ const OPENING: u32 = 64;
 
 /// Datagrams per call.
 const SEGMENTS: usize = 10;
-
-/// A client sends no stateless resets that matter.
-struct NoResets;
-
-impl HmacKey for NoResets {
-    fn sign(&self, _: &[u8], signature_out: &mut [u8]) {
-        signature_out.fill(1);
-    }
-
-    fn signature_len(&self) -> usize {
-        32
-    }
-
-    fn verify(&self, _: &[u8], _: &[u8]) -> Result<(), CryptoError> {
-        Err(CryptoError)
-    }
-}
 
 /// The state of a thread.
 struct Load<'a> {

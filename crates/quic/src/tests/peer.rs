@@ -6,63 +6,21 @@ use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint,
     EndpointConfig, Event, StreamId, TransportConfig, VarInt,
 };
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::SupportedCipherSuite;
 use rustls::crypto::ring;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, SignatureScheme, SupportedCipherSuite};
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use testkit::quic_client::{self, AnyCertificate, NoResets};
 use wire::h3::qpack::{self, QpackDecoder};
 use wire::h3::{H3FrameHeader, H3FrameType, H3Settings, StreamType, encode};
-
-/// Accepts any certificate and keeps the last one.
-#[derive(Debug, Default)]
-pub(super) struct Trusting(pub(super) Mutex<Vec<u8>>);
-
-impl ServerCertVerifier for Trusting {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        *self.0.lock().unwrap() = end_entity.to_vec();
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = ring::default_provider().signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, &algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ring::default_provider().signature_verification_algorithms.supported_schemes()
-    }
-}
 
 /// State that clients share from one connection to the next.
 #[derive(Clone)]
 pub(super) struct Identity {
     pub(super) config: rustls::ClientConfig,
-    pub(super) seen: Arc<Trusting>,
+    pub(super) seen: Arc<AnyCertificate>,
     pub(super) tokens: Arc<quinn_proto::TokenMemoryCache>,
 }
 
@@ -73,18 +31,8 @@ impl Identity {
 
     /// An identity with these cipher suites (all, if there are none) and protocols.
     pub(super) fn with(suites: &[SupportedCipherSuite], protocols: &[&[u8]]) -> Self {
-        let mut provider = ring::default_provider();
-        if !suites.is_empty() {
-            provider.cipher_suites = suites.to_vec();
-        }
-        let seen = Arc::new(Trusting::default());
-        let mut config = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap()
-            .dangerous()
-            .with_custom_certificate_verifier(seen.clone())
-            .with_no_client_auth();
-        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        let seen = Arc::new(AnyCertificate::default());
+        let mut config = quic_client::settings(seen.clone(), suites, protocols);
         config.enable_early_data = true;
         Self { config, seen, tokens: Arc::default() }
     }
@@ -278,22 +226,5 @@ impl Peer {
             rest = &rest[size + header.len as usize..];
         }
         Some((status, body))
-    }
-}
-
-/// A client sends no stateless resets that matter.
-struct NoResets;
-
-impl quinn_proto::crypto::HmacKey for NoResets {
-    fn sign(&self, _: &[u8], signature_out: &mut [u8]) {
-        signature_out.fill(1);
-    }
-
-    fn signature_len(&self) -> usize {
-        32
-    }
-
-    fn verify(&self, _: &[u8], _: &[u8]) -> Result<(), quinn_proto::crypto::CryptoError> {
-        Err(quinn_proto::crypto::CryptoError)
     }
 }

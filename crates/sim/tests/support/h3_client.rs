@@ -9,10 +9,6 @@ use quinn_proto::{
     Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, RandomConnectionIdGenerator, ReadError,
     StreamId, TransportConfig, TransportErrorCode, VarInt,
 };
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::ring;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, SignatureScheme};
 use sim::peers::{PeerFault, Tally};
 use sim::{Actor, ActorId, DatagramId, Net, Signal};
 use std::cell::RefCell;
@@ -21,6 +17,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
+use testkit::quic_client::{self, AnyCertificate, NoResets};
 use wire::h3::{H3ErrorCode, H3FrameType, H3Settings, StreamType, encode, varint};
 
 /// The moment that is zero on the virtual clock; any will do.
@@ -53,73 +50,9 @@ pub(crate) struct H3Plan {
     pub(crate) mtu: u16,
 }
 
-/// Accepts any certificate.
-#[derive(Debug)]
-struct Trusting;
-
-impl ServerCertVerifier for Trusting {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = ring::default_provider().signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, &algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ring::default_provider().signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// A client sends no stateless resets that matter.
-struct NoResets;
-
-impl quinn_proto::crypto::HmacKey for NoResets {
-    fn sign(&self, _: &[u8], signature_out: &mut [u8]) {
-        signature_out.fill(1);
-    }
-
-    fn signature_len(&self) -> usize {
-        32
-    }
-
-    fn verify(&self, _: &[u8], _: &[u8]) -> Result<(), quinn_proto::crypto::CryptoError> {
-        Err(quinn_proto::crypto::CryptoError)
-    }
-}
-
 fn crypto() -> QuicClientConfig {
-    let mut config =
-        rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap()
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Trusting))
-            .with_no_client_auth();
-    config.alpn_protocols = vec![b"h3".to_vec()];
-    QuicClientConfig::try_from(config).unwrap()
+    let settings = quic_client::settings(Arc::new(AnyCertificate::default()), &[], &[b"h3"]);
+    QuicClientConfig::try_from(settings).unwrap()
 }
 
 /// A connection of a client.

@@ -329,6 +329,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "transport",
         ],
     ),
+    ("testkit", &["stdx", "tls"]),
     ("bench", &[]),
     ("xtask", &[]),
 ];

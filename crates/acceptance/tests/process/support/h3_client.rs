@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use testkit::quic_client::NoResets;
 use wire::h3::qpack::{self, QpackDecoder};
 use wire::h3::{H3FrameHeader, H3FrameType, H3Settings, StreamType, encode, varint};
 
@@ -57,23 +58,6 @@ pub(crate) struct H3Options {
     pub(crate) identity: Option<(Vec<u8>, Vec<u8>)>,
     /// Where the secrets of the session go.
     pub(crate) key_log: Option<Arc<dyn rustls::KeyLog>>,
-}
-
-/// A client sends no stateless resets that matter.
-struct NoResets;
-
-impl quinn_proto::crypto::HmacKey for NoResets {
-    fn sign(&self, _: &[u8], signature_out: &mut [u8]) {
-        signature_out.fill(1);
-    }
-
-    fn signature_len(&self) -> usize {
-        32
-    }
-
-    fn verify(&self, _: &[u8], _: &[u8]) -> Result<(), quinn_proto::crypto::CryptoError> {
-        Err(quinn_proto::crypto::CryptoError)
-    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the transport of the client takes the time")]
