@@ -11,15 +11,11 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).expect("a page")
 }
 
-/// Names in the second part of `docs/compat.md`, without those that HAProxy refuses too and the
-/// long list of Lua.
+/// Names in the second part of `docs/compat.md`, without those that HAProxy refuses too.
 fn missing_names(page: &str) -> Vec<String> {
     let (_, missing) = page.split_once("## Names that do not work yet").expect("a second part");
-    let (classes, lua) = missing.split_once("### lua-api").unwrap_or((missing, ""));
-    let after_lua = lua.split_once("\n### ").map_or("", |(_, rest)| rest);
-    let lines = classes.lines().chain(after_lua.lines());
-    let lines =
-        lines.filter(|line| line.starts_with("- ") && !line.contains("refused as HAProxy does"));
+    let refused = "refused as HAProxy does";
+    let lines = missing.lines().filter(|line| line.starts_with("- ") && !line.contains(refused));
     lines.flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 

@@ -944,7 +944,7 @@ fn filters_see_and_change_heads_and_payload() {
         end
         function F:http_end(txn, m)
             m:set_eom()
-            if pcall(m.unset_eom, m) then error('the end has moved') end
+            if type(m.unset_eom) ~= 'function' or pcall(m.unset_eom, m) then error('the end has moved') end
             txn:set_var('txn.ends', (txn:get_var('txn.ends') or 0) + 1) end
         function F:end_analyze(txn, channel)
             txn:set_var('txn.ended', tostring(channel:is_resp()))

@@ -376,10 +376,14 @@ fn time_outs_of_an_agent_are_errors() {
 
 #[test]
 fn options_of_an_agent_are_in_its_hello() {
-    for (file, capabilities) in [
-        ("", "pipelining,async"),
-        ("    no option async\n", "pipelining"),
-        ("    no option pipelining\n", "async"),
+    // A number of 32 bits, as a varint.
+    let size = [text("max-frame-size"), vec![3, 0xf0, 0x01]].concat();
+    let capabilities = |list| [text("capabilities"), vec![8], text(list)].concat();
+    for (file, expected) in [
+        ("", capabilities("pipelining,async")),
+        ("    no option async\n", capabilities("pipelining")),
+        ("    no option pipelining\n", capabilities("async")),
+        ("    max-frame-size 256\n", size),
     ] {
         let (sender, hellos) = channel();
         let sender = Mutex::new(sender);
@@ -392,7 +396,6 @@ fn options_of_an_agent_are_in_its_hello() {
         let weir = answer_with("", file, &agent, &log);
         let _ = weir.web().get("/");
         let payload = hellos.recv().expect("a HELLO");
-        let expected = [text("capabilities"), vec![8], text(capabilities)].concat();
         assert!(payload.windows(expected.len()).any(|it| it == expected), "{file}: {payload:?}");
     }
 }
