@@ -218,14 +218,12 @@ pub(super) fn auth(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> 
 }
 
 pub(super) fn strict_mode(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
-    let on = match input.take("expects 'on' or 'off'")? {
-        "on" => true,
-        "off" => false,
-        other => {
-            return Err(input
-                .fail(format!("Unexpected value '{other}'. Only 'on' and 'off' are supported")));
-        }
-    };
+    let word = input.take("expects 'on' or 'off'")?;
+    let on = word.eq_ignore_ascii_case("on");
+    if !on && !word.eq_ignore_ascii_case("off") {
+        let message = format!("Unexpected value '{word}'. Only 'on' and 'off' are supported");
+        return Err(input.fail(message));
+    }
     Ok(Action::Control(Control::StrictMode(on)))
 }
 

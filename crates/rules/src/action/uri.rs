@@ -113,7 +113,8 @@ impl Part {
             Part::Method | Part::Uri => value.to_vec(),
             Part::Path => with_path(head, value, query),
             Part::PathAndQuery => with_path(head, value, b""),
-            Part::Query if value.is_empty() => [origin, path].concat(),
+            // A question mark stays, also in front of nothing.
+            Part::Query if value.is_empty() && query.is_empty() => [origin, path].concat(),
             Part::Query => [origin, path, b"?", value].concat(),
         }
     }
