@@ -71,7 +71,7 @@ impl<'a> Value<'a> {
             Type::Bool => self.to_int().map(|int| Value::Bool(int != 0)),
             Type::Int => self.to_int().map(Value::Int),
             Type::Addr => self.to_addr().map(Value::from),
-            Type::Ipv4 => self.to_ipv4().map(Value::Ipv4),
+            Type::Ipv4 => self.as_ipv4().map(Value::Ipv4),
             Type::Ipv6 => self.to_ipv6().map(Value::Ipv6),
             Type::Str => self.to_str().map(Value::Str),
             Type::Bin => self.to_bin().map(Value::Bin),
@@ -109,7 +109,18 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The IPv4 address this value means; an IPv6 one only when it is mappable.
+    /// The IPv4 address that this value is: of IPv6 addresses, the mapped ones (`::ffff:a.b.c.d`)
+    /// alone, and none in a text.
+    fn as_ipv4(&self) -> Option<Ipv4Addr> {
+        match (self, self.to_addr()?) {
+            (_, IpAddr::V4(v4)) => Some(v4),
+            (Value::Ipv6(_), IpAddr::V6(v6)) => v6.to_ipv4_mapped(),
+            _ => None,
+        }
+    }
+
+    /// The IPv4 address that patterns compare this value as: of IPv6 addresses, the mapped,
+    /// compatible and 6to4 ones have one.
     pub fn to_ipv4(&self) -> Option<Ipv4Addr> {
         match self.to_addr()? {
             IpAddr::V4(v4) => Some(v4),
@@ -270,6 +281,15 @@ mod tests {
             (Value::str(b"[::1]"), Type::Addr, None),
             (Value::str(b"::1 "), Type::Addr, None),
             (Value::str(b"::1"), Type::Addr, Some(Value::Ipv6(Ipv6Addr::LOCALHOST))),
+            (
+                Value::Ipv6("::ffff:1.2.3.4".parse().unwrap()),
+                Type::Ipv4,
+                Some(Value::Ipv4(Ipv4Addr::new(1, 2, 3, 4))),
+            ),
+            (Value::Ipv6("::1.2.3.4".parse().unwrap()), Type::Ipv4, None),
+            (Value::Ipv6("2002:102:304::".parse().unwrap()), Type::Ipv4, None),
+            (Value::Ipv6(Ipv6Addr::LOCALHOST), Type::Ipv4, None),
+            (Value::str(b"::ffff:1.2.3.4"), Type::Ipv4, None),
             (Value::str(b"GET"), Type::Meth, Some(Value::Meth(Bytes::Borrowed(b"GET")))),
             (Value::bin(b"A\0B"), Type::Str, Some(Value::str(b"A"))),
             (Value::bin(b"12"), Type::Int, None),

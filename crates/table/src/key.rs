@@ -86,7 +86,7 @@ fn show_text(key: &[u8], out: &mut impl fmt::Write) -> fmt::Result {
             0x1b => out.write_str("\\e")?,
             b' ' | b'\\' | b'=' => write!(out, "\\{}", *byte as char)?,
             b'!'..=b'~' => out.write_char(*byte as char)?,
-            _ => write!(out, "\\x{byte:02x}")?,
+            _ => write!(out, "\\x{byte:02X}")?,
         }
     }
     Ok(())
