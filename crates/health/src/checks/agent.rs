@@ -112,29 +112,36 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// Words are separated by blanks or commas; a sharp begins a description.
+    /// Words are separated by blanks or commas; a sharp begins a description. Unknown words do not
+    /// hide the orders behind them, and the last order of a kind counts.
     pub fn parse(line: &[u8]) -> Self {
         let text = String::from_utf8_lossy(line);
         let mut orders = Self::default();
         let mut rest = &*text;
         loop {
             rest = rest.trim_start_matches([' ', '\t', ',']);
+            if rest.is_empty() || rest.starts_with('#') {
+                break;
+            }
             let end = rest.find([' ', '\t', ',']).unwrap_or(rest.len());
             let (word, tail) = rest.split_at(end);
-            if word.is_empty() {
-                return orders;
-            }
             if !orders.word(word) {
-                match &mut orders.state {
-                    Some((_, _, about)) => {
-                        *about = rest.trim_start_matches(['#', ' ']).trim_end().to_owned();
-                    }
-                    None => orders.unknown = Some(word.to_owned()),
-                }
-                return orders;
+                orders.unknown.get_or_insert_with(|| word.to_owned());
             }
             rest = tail;
         }
+        orders.describe(rest.trim_start_matches(['#', ' ']).trim_end());
+        orders
+    }
+
+    /// Describes the state by the first unknown word or by the text behind a sharp. If a line has
+    /// both, the word goes first for a server that is up, and the text for one that is down, as in
+    /// HAProxy.
+    fn describe(&mut self, text: &str) {
+        let Some((up, _, about)) = &mut self.state else { return };
+        let word = self.unknown.as_deref().unwrap_or_default();
+        let [first, second] = if *up { [word, text] } else { [text, word] };
+        *about = if first.is_empty() { second } else { first }.to_owned();
     }
 
     /// Drops the orders that would change the weight.

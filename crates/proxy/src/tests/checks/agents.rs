@@ -63,6 +63,28 @@ fn lines_of_agents_are_read_word_by_word() {
     assert!(all.state.is_some_and(|(up, ..)| !up));
     assert_eq!(orders("x75%").unknown.as_deref(), Some("x75%"));
     assert_eq!(orders(" ,\t"), Orders::default());
+    assert_eq!(orders("# down"), Orders::default());
+}
+
+#[test]
+fn unknown_words_of_agents_hide_no_order() {
+    let orders = |line: &str| Orders::parse(line.as_bytes());
+    for (line, up, word, about) in [
+        ("foo up", true, "up", "foo"),
+        ("foo,down,bar", false, "down", "foo"),
+        ("up foo down", false, "down", "foo"),
+        ("down foo up", true, "up", "foo"),
+        ("up foo # bar", true, "up", "foo"),
+        ("down foo # bar", false, "down", "bar"),
+    ] {
+        let state = orders(line).state;
+        assert_eq!(state, Some((up, word.into(), about.into())), "{line}");
+    }
+    let all = orders("foo 50% bar maxconn:7 drain # maint");
+    assert_eq!((all.weight, all.maxconn), (Some(50), Some(7)));
+    assert_eq!(all.admin, Some((Admin::FORCED_DRAIN, Admin::FORCED_MAINT)));
+    assert_eq!(all.unknown.as_deref(), Some("foo"));
+    assert_eq!(orders("maint foo ready").admin.map(|(set, _)| set), Some(Admin::default()));
 }
 
 #[test]
