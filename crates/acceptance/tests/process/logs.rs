@@ -680,7 +680,7 @@ fn clients_of_unix_sockets_are_logged_with_the_number_of_their_listener() {
         ("option httplog clf", "one", "unix - - ["),
         ("option tcplog", "one", "unix:2 ["),
         ("option httplog json", "one", "\"client_ip\": \"unix\", \"client_port\": 2, "),
-        ("", "one", "Connect from unix:2 to unix:2 (web/HTTP)"),
+        ("", "one", "Connect to unix:2 (web/HTTP)"),
         (
             "log-format \"%{+Q}ci:%{+X}cp %fi:%fp %[src] %[so_id]\"",
             "other",

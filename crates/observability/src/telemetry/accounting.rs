@@ -15,9 +15,10 @@ use htx::HeaderId;
 use reactor::Address;
 use rules::RuleSet;
 use sample::regex::effort;
-use sample::{Facts as _, ServerPath, Side, TransactionRecord};
+use sample::{Facts as _, Number, ServerPath, Side, TransactionRecord};
 use settings::Mode;
 use std::cell::OnceCell;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
@@ -406,6 +407,14 @@ pub(crate) fn write_line(tx: &mut Transaction, early: bool) {
     emit(tx, level);
 }
 
+/// The default line of a client on a unix socket, which names the listener alone.
+fn write_unix_start(view: &View<'_>, settings: &settings::Proxy, line: &mut Vec<u8>) {
+    let listener = view.number(Number::ListenerId).unwrap_or_default();
+    let mode = if settings.mode == Mode::Http { "HTTP" } else { "TCP" };
+    // Writing to memory cannot fail.
+    let _ = write!(line, "Connect to unix:{listener} ({}/{mode})", settings.name);
+}
+
 fn emit(tx: &mut Transaction, level: u8) {
     let proxy = tx.client.proxy.clone();
     proxy.front.lines.fetch_add(1, Relaxed);
@@ -414,7 +423,9 @@ fn emit(tx: &mut Transaction, level: u8) {
     let settings = &proxy.settings;
     let unborn = settings.error_log_format.as_ref().filter(|_| tx.notes.journal.bad_request);
     let view = View::of(tx);
+    let unix_start = settings.logs_at_start && unborn.is_none() && tx.notes.record.client.is_none();
     match unborn.or(settings.log_format.as_ref()) {
+        Some(_) if unix_start => write_unix_start(&view, settings, &mut line),
         Some(format) => format.write(&view, &mut line),
         None => return,
     }
