@@ -112,17 +112,17 @@ pub(super) fn timeout(call: &mut Call<'_>) -> Reply {
 }
 
 /// A time of some length, in seconds or in another unit if one is named (configuration manual,
-/// section 2.5).
+/// section 2.5). Text behind the unit is ignored, as in HAProxy.
 fn milliseconds(text: &str) -> Option<u32> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let value: u64 = text[..digits].parse().ok()?;
-    let ms = match &text[digits..] {
-        "us" => value.div_ceil(1_000),
-        "ms" => value,
-        "" | "s" => value.checked_mul(1_000)?,
-        "m" => value.checked_mul(60_000)?,
-        "h" => value.checked_mul(3_600_000)?,
-        "d" => value.checked_mul(86_400_000)?,
+    let ms = match &text.as_bytes()[digits..] {
+        [b'u', b's', ..] => value.div_ceil(1_000),
+        [b'm', b's', ..] => value,
+        [] | [b's', ..] => value.checked_mul(1_000)?,
+        [b'm', ..] => value.checked_mul(60_000)?,
+        [b'h', ..] => value.checked_mul(3_600_000)?,
+        [b'd', ..] => value.checked_mul(86_400_000)?,
         _ => return None,
     };
     u32::try_from(ms).ok().filter(|ms| (1..=i32::MAX as u32).contains(ms))
@@ -137,6 +137,8 @@ mod tests {
         assert_eq!(milliseconds("10"), Some(10_000));
         assert_eq!(milliseconds("10ms"), Some(10));
         assert_eq!(milliseconds("2m"), Some(120_000));
+        assert_eq!(milliseconds("15min"), Some(900_000));
+        assert_eq!(milliseconds("1h30m"), Some(3_600_000));
         assert_eq!(milliseconds("1500us"), Some(2));
         for bad in ["", "0", "0s", "x", "1x", "99999999999999999999", "9999999d", "-1"] {
             assert_eq!(milliseconds(bad), None, "{bad}");

@@ -530,6 +530,19 @@ fn levels_permit() {
             assert!(!should || answer == denied, "{} as {}", entry.words, level.name());
         }
     }
+    // As HAProxy has them.
+    for (words, level) in [
+        ("show cache", Level::Admin),
+        ("show startup-logs", Level::Operator),
+        ("show trace", Level::Operator),
+        ("show events", Level::User),
+        ("show ssl cert", Level::User),
+        ("show ssl ca-file", Level::User),
+        ("show ssl crl-file", Level::User),
+    ] {
+        let entry = table::COMMANDS.iter().find(|entry| entry.words == words);
+        assert!(entry.is_some_and(|entry| entry.level == level), "{words}");
+    }
     assert_eq!(bench.run_as(Level::User, "operator"), denied);
     assert_eq!(bench.run_as(Level::User, "help"), bench.run("help"), "help shows all commands");
     assert!(!bench.run_as(Level::User, "show stat").contains("127.0.0.1"));
