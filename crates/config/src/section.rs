@@ -210,6 +210,15 @@ fn only_name<'l>(cx: &mut Cx<'_>, args: Args<'l>, missing: &str) -> &'l str {
     name
 }
 
+/// The name of a section of this kind, behind which words are ignored as in HAProxy.
+fn first_name<'l>(cx: &mut Cx<'_>, args: Args<'l>, kind: &str) -> &'l str {
+    let missing = args.need(1, format!("missing name for {kind} section."));
+    let name = reported(cx, args, missing).unwrap_or("");
+    check_chars(cx, args, kind, name);
+    args.ignores_behind(1);
+    name
+}
+
 /// Reports a character of a section's name that may not be in one.
 fn check_chars(cx: &mut Cx<'_>, args: Args<'_>, kind: &str, name: &str) {
     if let Some((at, c)) = odd_char(name) {

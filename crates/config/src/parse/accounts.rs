@@ -5,16 +5,19 @@ use crate::value;
 use std::path::Path;
 
 /// `uid` or `gid`: a number.
-pub(super) fn id(args: Args<'_>, other: &str) -> Parsed<u32> {
+pub(super) fn id(args: Args<'_>, other: &str) -> Parsed<Option<u32>> {
     args.no_more_than(1)?;
-    let (name, given) = (args.text(0), args.text(1));
-    let id = value::number(given).filter(|_| !given.is_empty());
-    id.ok_or_else(|| {
+    let name = args.text(0);
+    let given = args.need(1, format!("'{name}' expects an integer argument."))?;
+    let id = value::number(given);
+    if id.is_none() {
+        // As in HAProxy, the line has no effect then.
         let message = format!(
             "{name}: string '{given}' is not a number. You might want to use the '{other}' parameter to use a system {other} name."
         );
-        args.fault(1, message)
-    })
+        args.note(1, message);
+    }
+    Ok(id)
 }
 
 /// `user`: the number of an account.

@@ -54,12 +54,6 @@ fn pair(args: Args<'_>) -> Parsed<(&str, &str)> {
         let message = format!("'{keyword}' failed on variable '{name}' : Invalid argument.");
         return Err(args.fault(1, message));
     }
-    match args.get(3) {
-        None => Ok((name, value)),
-        Some(extra) => {
-            let message =
-                format!("'{}' cannot handle unexpected argument '{extra}'.", args.text(0));
-            Err(args.fault(3, message))
-        }
-    }
+    args.ignores_behind(2);
+    Ok((name, value))
 }

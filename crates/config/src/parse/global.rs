@@ -58,7 +58,11 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "expose-experimental-directives",
         "",
         "Allows directives that may still change.",
-        |_, cx, a| flag(a, &mut cx.experimental),
+        |_, cx, a| {
+            cx.experimental = true;
+            a.ignores_behind(0);
+            Ok(())
+        },
     ),
     entry("external-check", "", "Allows programs to check servers.", |g, _, a| {
         flag(a, &mut g.process.external_check)
@@ -67,7 +71,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.fd_hard_limit = Some(n))
     }),
     entry("gid", "<number>", "Changes the group before serving.", |g, _, a| {
-        accounts::id(a, "group").map(|id| g.process.gid = Some(id))
+        accounts::id(a, "group").map(|id| g.process.gid = id)
     }),
     entry("grace", "<time>", "Delays a soft stop.", |g, _, a| {
         time(a, "argument to <grace>.").map(|t| g.grace = t)
@@ -157,7 +161,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "[<string>]",
         "Sets the host name in the syslog header.",
         |g, _, a| {
-            a.no_more_than(1)?;
+            a.ignores_behind(1);
             g.log_send_hostname =
                 a.get(1).map_or(SendHostname::System, |name| SendHostname::Name(name.to_owned()));
             Ok(())
@@ -436,7 +440,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         or_default(a).map(|n| g.tune.maxpollevents = n)
     }),
     entry("tune.maxrewrite", "<number>", "Reserves buffer space for rewriting.", |g, _, a| {
-        positive(a).map(|n| g.settings.max_rewrite = n as usize)
+        integer(a, 0..=1 << 30).map(|n| g.settings.max_rewrite = n as usize)
     }),
     entry(
         "tune.memory.limit",
@@ -533,7 +537,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         compression::level(a, 8..=15, ".").map(|n| g.settings.compression.tuning.window_bits = n)
     }),
     entry("uid", "<number>", "Changes the user before serving.", |g, _, a| {
-        accounts::id(a, "user").map(|id| g.process.uid = Some(id))
+        accounts::id(a, "user").map(|id| g.process.uid = id)
     }),
     entry("ulimit-n", "<number>", "Sets the limit of descriptors.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.ulimit_n = Some(n).filter(|n| *n > 0))
@@ -632,7 +636,7 @@ fn master_worker(global: &mut Global, args: Args<'_>) -> Parsed {
 
 /// Bytes that variables may take; 0 for no limit.
 fn room(args: Args<'_>) -> Parsed<usize> {
-    args.no_more_than(1)?;
+    args.ignores_behind(1);
     let (name, given) = (args.text(0), args.text(1));
     let message = format!("{name}: '{given}' is an invalid size");
     let size = value::size(args.need(1, &*message)?);
@@ -736,9 +740,9 @@ pub(super) fn description(args: Args<'_>) -> Parsed<String> {
 
 fn default_path(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     cx.default_path = match (args.text(1), args.get(2)) {
-        ("current", None) => DefaultPath::Current,
-        ("config", None) => DefaultPath::Config,
-        ("parent", None) => DefaultPath::Parent,
+        ("current", _) => DefaultPath::Current,
+        ("config", _) => DefaultPath::Config,
+        ("parent", _) => DefaultPath::Parent,
         ("origin", Some(path)) => {
             if let Err(error) = cx.files.list(Path::new(path)) {
                 let text = error.to_string();
@@ -751,10 +755,6 @@ fn default_path(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         ("origin", None) => {
             return Err(args.fault(2, "'default-path origin' expects a directory as an argument."));
         }
-        ("current" | "config" | "parent", Some(extra)) => {
-            let message = format!("'default-path' cannot handle unexpected argument '{extra}'.");
-            return Err(args.fault(2, message));
-        }
         _ => {
             return Err(args.fault(
                 1,
@@ -762,5 +762,6 @@ fn default_path(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
             ));
         }
     };
+    args.ignores_behind(if args.text(1) == "origin" { 2 } else { 1 });
     Ok(())
 }

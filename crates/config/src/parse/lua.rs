@@ -75,7 +75,7 @@ pub(super) fn prepend_path(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> P
 
 /// The only argument, of nothing but digits.
 fn digits(args: Args<'_>, range: RangeInclusive<u32>) -> Parsed<u32> {
-    args.no_more_than(1)?;
+    args.ignores_behind(1);
     digits_at(args, 1, range)
 }
 

@@ -13,12 +13,12 @@ const MIN_SIZE: u32 = 1_500;
 
 /// Keywords of `global`, alphabetical.
 pub(crate) const KEYWORDS: &[QuicGlobalKeyword] = &[
-    entry("cluster-secret", "<secret>", "Secret of QUIC tokens and resets.", |g, _, a| {
+    entry("cluster-secret", "<secret>", "Secret of QUIC tokens and resets.", |g, cx, a| {
         a.no_more_than(1)?;
         let secret = a.need(1, "'cluster-secret' expects an ASCII string argument.")?;
-        let before = std::mem::replace(&mut g.settings.quic.secret, secret.into());
-        if !before.is_empty() {
-            return Err(a.fault(0, "'cluster-secret' already specified. Continuing."));
+        match g.settings.quic.secret.is_empty() {
+            true => g.settings.quic.secret = secret.into(),
+            false => cx.warn(a, 0, "'cluster-secret' already specified. Continuing."),
         }
         Ok(())
     }),

@@ -17,15 +17,19 @@ pub(super) fn parse(stats: &mut StatsSettings, cx: &mut Cx<'_>, args: Args<'_>) 
         }
         "timeout" => {
             args.need(2, "'stats timeout' expects a timeout")?;
-            args.from(1).no_more_than(1)?;
+            args.ignores_behind(2);
             stats.timeout = time_at(args, 2, Unit::Milliseconds, "'stats timeout'")?;
-            Ok(())
+            match stats.timeout {
+                0 => Err(args.fault(2, "'stats timeout' expects a positive value")),
+                _ => Ok(()),
+            }
         }
         "maxconn" => {
             let limit = number_at(args, 2, 1..=i32::MAX as u32);
             stats.maxconn =
                 limit.map_err(|_| args.fault(2, "'stats maxconn' expects a positive value"))?;
-            args.from(1).no_more_than(1)
+            args.ignores_behind(2);
+            Ok(())
         }
         other => Err(args.fault(
             1,

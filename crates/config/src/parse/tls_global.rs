@@ -88,7 +88,7 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
         Ok(())
     }),
     entry("ssl-load-extra-del-ext", "", "Extra files are named without `.crt`.", |g, _, a| {
-        a.no_more_than(0)?;
+        a.ignores_behind(0);
         g.tls.extras.without_extension = true;
         Ok(())
     }),
@@ -96,7 +96,7 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
         extras(&mut g.tls.extras, a)
     }),
     entry("ssl-mode-async", "", "Has no effect.", |_, cx, a| {
-        a.no_more_than(0)?;
+        a.ignores_behind(0);
         let why = "no engine that works asynchronously can be loaded";
         without_effect::idle(cx, a, why);
         Ok(())

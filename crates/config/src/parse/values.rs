@@ -108,7 +108,7 @@ pub(super) fn log_tag(args: Args<'_>) -> Parsed<String> {
 /// One time in ms; `subject` ends the sentence "unexpected character 'x' in ...".
 pub(super) fn time(args: Args<'_>, subject: &str) -> Parsed<u64> {
     args.need(1, format!("'{}' expects <time> as argument.", args.text(0)))?;
-    args.no_more_than(1)?;
+    args.ignores_behind(1);
     time_at(args, 1, Unit::Milliseconds, subject)
 }
 

@@ -26,7 +26,7 @@ pub(super) fn no_getaddrinfo(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
 
 /// `numa-cpu-mapping`; without it nothing is mapped either.
 pub(super) fn numa(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    args.no_more_than(0)?;
+    args.ignores_behind(0);
     if cx.prefix == Prefix::None {
         idle(cx, args, "threads are bound by 'cpu-map' only");
     }

@@ -140,8 +140,8 @@ fn option(app: &mut FcgiApp, cx: &Cx<'_>, args: Args<'_>) -> Parsed {
 }
 
 fn max_reqs(app: &mut FcgiApp, args: Args<'_>) -> Parsed {
-    let given = args.need(2, "option 'max-reqs' expects an integer argument.")?;
-    let number = given.parse::<u64>().ok().filter(|number| *number > 0).ok_or_else(|| {
+    args.need(2, "option 'max-reqs' expects an integer argument.")?;
+    let number = args.leading::<u64>(2).filter(|number| *number > 0).ok_or_else(|| {
         args.fault(2, "option 'max-reqs' expects a strictly positive integer argument.")
     })?;
     if let Some(extra) = args.get(3) {

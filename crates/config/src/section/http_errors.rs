@@ -1,5 +1,5 @@
 //! `http-errors` sections (section 3.8).
-use super::{Lines, PLAIN, ReadLine, SectionKind, only_name, own};
+use super::{Lines, PLAIN, ReadLine, SectionKind, first_name, own};
 use crate::context::Cx;
 use crate::draft::Draft;
 use crate::keyword::Keyword;
@@ -29,7 +29,7 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[own(
 )];
 
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
-    let name = only_name(cx, args, "missing name for http-errors section.");
+    let name = first_name(cx, args, "http-errors");
     if let Some(first) = draft.http_errors.iter().find(|first| *first.name == *name) {
         let message =
             format!("http-errors section '{name}' already exists (declared at {}).", first.place);

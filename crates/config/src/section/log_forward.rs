@@ -93,7 +93,7 @@ fn timeout(section: &mut LogForward, args: Args<'_>) -> Parsed {
         return Err(args.fault(1, "'timeout' in log-forward section expects 'client'."));
     }
     args.need(2, "'timeout client' expects <time> as argument.")?;
-    args.from(1).no_more_than(1)?;
+    args.ignores_behind(2);
     let time = time_at(args, 2, Unit::Milliseconds, "argument to <timeout client>.")?;
     section.client = (time > 0).then_some(time);
     Ok(())

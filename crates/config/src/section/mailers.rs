@@ -1,5 +1,5 @@
 //! `mailers` sections (section 3.6).
-use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, check_unique, only_name, own};
+use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, check_unique, first_name, own};
 use crate::addr;
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Severity};
@@ -31,7 +31,7 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
 ];
 
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
-    let name = only_name(cx, args, "missing name for mailers section.");
+    let name = first_name(cx, args, "mailers");
     let first = draft.mailers.iter().find(|first| *first.name == *name);
     check_unique(cx, args, ("mailers", name), first.map(|first| &first.place));
     let place = args.place().clone();

@@ -1,5 +1,5 @@
 //! `resolvers` sections (section 5.3.2).
-use super::{Lines, PLAIN, ReadLine, SectionKind, check_chars, only_name, own};
+use super::{Lines, PLAIN, ReadLine, SectionKind, first_name, own};
 use crate::addr;
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
@@ -63,8 +63,7 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
 const SYSTEM: &str = "/etc/resolv.conf";
 
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
-    let name = only_name(cx, args, "missing name for resolvers section.");
-    check_chars(cx, args, "resolvers", name);
+    let name = first_name(cx, args, "resolvers");
     if let Some(first) = draft.resolvers.iter().find(|first| *first.name == *name) {
         let message = format!(
             "resolvers '{name}' has same name as another resolvers (declared at {}).",
@@ -82,14 +81,20 @@ fn system_servers(section: &mut Resolvers, cx: &Cx<'_>, args: Args<'_>) -> Parse
     args.ignores_behind(0);
     let found =
         of_system(cx, args).ok_or_else(|| args.fault(0, format!("failed to open {SYSTEM}.")))?;
-    found.into_iter().try_for_each(|nameserver| add(section, args, nameserver))
+    for nameserver in found {
+        match section.nameservers.iter().any(|known| known.name == nameserver.name) {
+            true => args.note(0, format!("name server '{}' is known already", nameserver.name)),
+            false => section.nameservers.push(nameserver),
+        }
+    }
+    Ok(())
 }
 
 /// `resolve_retries <nb>`
 fn retries(section: &mut Resolvers, args: Args<'_>) -> Parsed {
-    let given = args.need(1, "'resolve_retries' expects <nb> as argument.")?;
-    let number = value::number(given).filter(|count| (1..=1_000).contains(count));
-    let message = "'resolve_retries' expects an integer from 1 to 1000.";
+    args.need(1, "'resolve_retries' expects <nb> as argument.")?;
+    let number = args.leading(1).filter(|count| *count <= 1_000);
+    let message = "'resolve_retries' expects an integer from 0 to 1000.";
     section.dns.retries = number.ok_or_else(|| args.fault(1, message))?;
     args.ignores_behind(1);
     Ok(())

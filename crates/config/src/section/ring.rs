@@ -34,7 +34,8 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
     }),
     own("description", "<text>", "What `show events` says of the ring.", |d, at, _, a| {
         d.rings[at].description = a.need(1, "missing ring description text.")?.to_owned();
-        a.no_more_than(1)
+        a.ignores_behind(1);
+        Ok(())
     }),
     own("format", "<format>", "The envelope of messages.", |d, at, _, a| {
         format(&mut d.rings[at], a)
@@ -85,7 +86,8 @@ fn format(ring: &mut Ring, args: Args<'_>) -> Parsed {
     let unknown = || args.fault(1, format!("unknown format '{name}'."));
     ring.format = log::transport(name).ok_or_else(unknown)?;
     ring.default_format = false;
-    args.no_more_than(1)
+    args.ignores_behind(1);
+    Ok(())
 }
 
 fn size(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
@@ -108,7 +110,7 @@ fn bytes(args: Args<'_>) -> Parsed<usize> {
     let good = value::number(given).filter(|size| (1..=1 << 30).contains(size));
     let size =
         good.ok_or_else(|| args.fault(1, format!("invalid size '{given}' for new sink buffer.")))?;
-    args.no_more_than(1)?;
+    args.ignores_behind(1);
     Ok(size)
 }
 
@@ -124,7 +126,7 @@ fn timeout(ring: &mut Ring, args: Args<'_>) -> Parsed {
         }
     };
     args.need(2, format!("'timeout {which}' expects <time> as argument."))?;
-    args.from(1).no_more_than(1)?;
+    args.ignores_behind(2);
     let subject = format!("argument to <timeout {which}>.");
     let time = time_at(args, 2, Unit::Milliseconds, &subject)?;
     *to = (time > 0).then_some(time);

@@ -1,5 +1,5 @@
 //! `userlist` sections (section 3.4): users, groups, passwords.
-use super::{Lines, PLAIN, ReadLine, SectionKind, only_name, own};
+use super::{Lines, PLAIN, ReadLine, SectionKind, check_chars, only_name, own};
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftUserList, Group};
@@ -33,6 +33,7 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
 
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
     let name = only_name(cx, args, "'userlist' expects <name> as arguments.");
+    check_chars(cx, args, "userlist", name);
     if let Some(at) = draft.userlists.iter().position(|first| first.name == name) {
         cx.warn(args, 1, format!("ignoring duplicated userlist '{name}'."));
         return at;
@@ -87,13 +88,15 @@ fn account(name: &str, args: Args<'_>) -> Parsed<User> {
     while let Some(word) = args.get(n) {
         let value = args.need(n + 1, format!("'{word}' expects an argument."))?;
         match word {
-            "password" if !is_supported(value) => {
-                let message = format!(
-                    "this hash of the password of user '{name}' is not implemented yet: SHA-256, SHA-512, MD5, bcrypt, yescrypt, scrypt, DES and 'insecure-password' are"
-                );
-                return Err(args.fault(n + 1, message));
+            "password" => {
+                if !is_supported(value) {
+                    let message = format!(
+                        "no password matches this hash of user '{name}': it is of none of the methods SHA-256, SHA-512, MD5, bcrypt, yescrypt, scrypt, DES"
+                    );
+                    args.note(n + 1, message);
+                }
+                user.password = Some(Password::Hashed(value.into()));
             }
-            "password" => user.password = Some(Password::Hashed(value.into())),
             "insecure-password" => {
                 user.password = Some(Password::Plain(sample::word::to_bytes(value).into()))
             }

@@ -205,6 +205,7 @@ fn global_errors() {
         ),
         ("stats foo", "'stats' only supports 'socket', 'maxconn' and 'timeout' (got 'foo')"),
         ("stats timeout x", "unexpected character 'x' in 'stats timeout'"),
+        ("stats timeout 0", "'stats timeout' expects a positive value"),
         ("stats maxconn 0", "'stats maxconn' expects a positive value"),
         (
             "stats socket /s level foo",

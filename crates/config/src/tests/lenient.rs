@@ -76,6 +76,66 @@ fn words_behind_the_last_argument_are_ignored() {
 }
 
 #[test]
+fn words_behind_the_last_argument_are_ignored_in_other_sections_too() {
+    for line in [
+        "global\n stats timeout 5s zzz",
+        "global\n stats maxconn 5 zzz",
+        "global\n setenv A b zzz",
+        "global\n presetenv A b zzz",
+        "global\n hard-stop-after 5s zzz",
+        "global\n close-spread-time 5s zzz",
+        "global\n log-send-hostname a zzz",
+        "global\n expose-experimental-directives zzz",
+        "global\n default-path current zzz",
+        "global\n numa-cpu-mapping zzz",
+        "global\n ssl-load-extra-del-ext zzz",
+        "global\n ssl-mode-async zzz",
+        "global\n tune.lua.maxmem 5 zzz",
+        "global\n tune.lua.forced-yield 5 zzz",
+        "global\n tune.vars.txn-max-size 500 zzz",
+        "ring r\n size 20000 zzz",
+        "ring r\n format raw zzz",
+        "ring r\n maxlen 1000 zzz",
+        "ring r\n description a zzz",
+        "ring r\n timeout connect 5s zzz",
+        "log-forward f\n timeout client 5s zzz",
+        "mailers m zzz",
+        "http-errors h zzz",
+        "resolvers r zzz",
+    ] {
+        let text = format!("{line}\n");
+        assert_eq!(messages(&text, Severity::Alert), [""; 0], "{line}");
+        let warnings = messages(&text, Severity::Warning);
+        let about = "'zzz' is ignored behind the last argument of '";
+        assert!(warnings.iter().any(|told| told.starts_with(about)), "{line}: {warnings:?}");
+    }
+}
+
+#[test]
+fn values_that_haproxy_takes_have_a_warning() {
+    for (line, warning) in [
+        ("global\n uid zz", "uid: string 'zz' is not a number."),
+        ("global\n gid 5x", "gid: string '5x' is not a number."),
+        ("global\n tune.maxrewrite zz", "'zz' is read as 0"),
+        ("global\n cluster-secret a\n cluster-secret b", "'cluster-secret' already specified."),
+        ("resolvers r\n nameserver a 127.0.0.1:53\n resolve_retries 3x", "'3x' is read as 3"),
+        ("fcgi-app f\n docroot /x\n option max-reqs 5x", "'5x' is read as 5"),
+        ("userlist u\n user a password zz", "no password matches this hash of user 'a'"),
+        ("userlist u\n user a password $zz$b$c", "no password matches this hash of user 'a'"),
+    ] {
+        let text = format!("{line}\n");
+        assert_eq!(messages(&text, Severity::Alert), [""; 0], "{line}");
+        let warnings = messages(&text, Severity::Warning);
+        assert!(warnings.iter().any(|told| told.contains(warning)), "{line}: {warnings:?}");
+    }
+    let users = &model("userlist u\n user a password zz\n").userlists["u"].users;
+    assert!(!users["a"].password.as_ref().unwrap().verify(b"zz"));
+    assert_eq!(messages(&listen(" http-request strict-mode ON"), Severity::Alert), [""; 0]);
+    let twice = model("global\n cluster-secret a\n cluster-secret b\n");
+    assert_eq!(twice.global.settings.quic.secret, b"a");
+}
+
+#[test]
 fn words_that_haproxy_refuses_stay_refused() {
     for line in [
         "maxconn 3 x",
