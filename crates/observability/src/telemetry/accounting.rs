@@ -422,8 +422,8 @@ fn emit(tx: &mut Transaction, level: u8) {
     let mut data = tx.worker.take_scratch();
     let settings = &proxy.settings;
     let unborn = settings.error_log_format.as_ref().filter(|_| tx.notes.journal.bad_request);
-    let view = View::of(tx);
     let unix_start = settings.logs_at_start && unborn.is_none() && tx.notes.record.client.is_none();
+    let view = View::of(tx);
     match unborn.or(settings.log_format.as_ref()) {
         Some(_) if unix_start => write_unix_start(&view, settings, &mut line),
         Some(format) => format.write(&view, &mut line),
