@@ -12,8 +12,8 @@ use std::ops::RangeInclusive;
 
 type Verb = Keyword<Fill<DraftProxy>>;
 
-/// All verbs, alphabetical. Argument 0 is `compression`, argument 1 the verb. Those of one direction
-/// are of HAProxy 3.
+/// All verbs, alphabetical. Argument 0 is `compression`, argument 1 the verb. Those of one
+/// direction are of HAProxy 3.
 pub(crate) const VERBS: &[Verb] = &[
     entry("algo", "<algorithm> ...", Places::ALL, "Adds algorithms.", algorithms),
     entry("algo-req", "<algorithm>", Places::ALL, "Sets that of requests.", request_algorithm),
