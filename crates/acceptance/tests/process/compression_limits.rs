@@ -99,16 +99,6 @@ fn nothing_more_is_compressed_without_memory() {
 }
 
 #[test]
-fn a_client_that_leaves_in_the_middle_gives_the_memory_of_its_encoder_back() {
-    let origin = pausing();
-    let weir = start("tune.comp.maxlevel 6", &origin);
-    let (client, head) = begun(&weir);
-    assert!(is_compressed(&head) && info(&weir, "ZlibMemUsage") > 0);
-    client.close();
-    eventually("the memory is free again", || (info(&weir, "ZlibMemUsage") == 0).then_some(()));
-}
-
-#[test]
 fn levels_and_windows_ask_for_an_encoder_with_memory() {
     let origin = pausing();
     let used = |global: &str| {
