@@ -115,7 +115,7 @@ fn direction(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         "response" => CompressionDirection::Response,
         "both" => CompressionDirection::Both,
         word => {
-            let nearest = suggest::nearest(word, ["request", "response", "both"].into_iter());
+            let nearest = suggest::nearest(word, ["request", "response", "both"]);
             return Err(args.fault(2, message).suggest(nearest));
         }
     };

@@ -167,7 +167,7 @@ pub(super) fn sequence(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -
         "request" => 0,
         "response" => 1,
         word => {
-            let nearest = suggest::nearest(word, ["request", "response"].into_iter());
+            let nearest = suggest::nearest(word, ["request", "response"]);
             return Err(args.fault(1, message).suggest(nearest));
         }
     };

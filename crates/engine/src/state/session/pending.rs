@@ -10,12 +10,12 @@
 //!    the message again and again, such as a script, implements the trait itself.
 //! 2. The place that begins to ask, by [`AwaitedAnswer::begin`]:
 //! * an action: `Action::Ask` (crate `rules`) with the number of an [`OutsideAsker`] that was added
-//!      to each worker ([`Worker::add_asker`](crate::state::worker::Worker::add_asker)). The rules
-//!      continue behind the action when the answer is there, so it has its effect once.
+//!   to each worker ([`Worker::add_asker`](crate::state::worker::Worker::add_asker)). The rules
+//!   continue behind the action when the answer is there, so it has its effect once.
 //! * a method of `Context` or `Facts` that the transaction's view implements. `do-resolve` and
-//!      passwords do so. A condition that is not decided makes the rules continue *at* its rule, so
-//!      the answer has to be where the condition finds it
-//!      ([`Credentials`](crate::state::session::credentials::Credentials) is the example).
+//!   passwords do so. A condition that is not decided makes the rules continue *at* its rule, so
+//!   the answer has to be where the condition finds it
+//!   ([`Credentials`](crate::state::session::credentials::Credentials) is the example).
 //!    * a stage or a filter of a transaction, which then says that it waits for an answer.
 //!
 //! Every kind of rule waits: `tcp-request connection`, `session` and `content`, `http-request`,
