@@ -29,7 +29,8 @@ fn errors_have_their_story_and_lead_to_the_rule() {
     browser.click(".failures li:last-child p a");
     browser.wait_until("location.hash.startsWith('#/errors/')");
     browser.wait_until("document.querySelectorAll('.failures details[open]').length == 1");
-    browser.click(".failures details[open] p a:last-of-type");
+    // The list moves while it is updated: the click is one on the element, not on its place.
+    browser.run("document.querySelector('.failures details[open] p a:last-of-type').click()");
     browser.wait(&content("h1"), "Configuration");
     browser
         .wait(&content(".chosen code"), "http-request deny deny_status 503 if { path /refused }");
