@@ -151,6 +151,7 @@ mod tests {
     /// Keywords that HAProxy has not, or not before its third version (`tune.notsent-lowat`,
     /// `accept-unsafe-violations`).
     const OWN: &[(&str, &str)] = &[
+        ("bind", "ocsp-update"),
         ("bind", "quic-socket"),
         ("cache", "coalesce"),
         ("cache", "ranges"),

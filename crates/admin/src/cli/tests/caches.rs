@@ -57,7 +57,7 @@ fn caches_are_listed_with_their_objects() {
     let bench = bench();
     store(&bench, "/a", 10);
     store(&bench, "/b", 3_000);
-    let said = bench.run_as(Level::Operator, "show cache");
+    let said = bench.run_as(Level::Admin, "show cache");
     let lines: Vec<_> = said.lines().collect();
     let title = |cache: &Arc<Cache>, name: &str| {
         let (at, free) = (Arc::as_ptr(cache), cache.free_blocks());
