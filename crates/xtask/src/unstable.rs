@@ -33,8 +33,9 @@ pub(crate) fn run_tests(root: &Path) -> Outcome {
     }
     for test in &tests {
         println!("repeated alone: {} ({})", test.name, test.program);
-        let mut words = vec!["test", "--locked"];
-        words.extend(test.program.split(' '));
+        // The whole workspace is chosen again: with other features everything would be built anew.
+        let mut words = vec!["test", "--workspace", "--locked"];
+        words.extend(targets(&test.program));
         words.extend(["--", "--exact", &test.name]);
         steps::run(&test.name, &mut workspace::cargo(root, &words))?;
     }
@@ -42,6 +43,15 @@ pub(crate) fn run_tests(root: &Path) -> Outcome {
         println!("UNSTABLE: {} failed beside other tests and passed alone", test.name);
     }
     Ok(())
+}
+
+/// The arguments that choose the kind of program, without those of the package.
+fn targets(program: &str) -> impl Iterator<Item = &str> {
+    let mut words = program.split(' ');
+    if words.clone().next() == Some("-p") {
+        words.nth(1);
+    }
+    words
 }
 
 /// Runs cargo; its output is passed on line by line and returned.
@@ -138,6 +148,12 @@ error: 2 targets failed:
         let all: Vec<_> = all.iter().map(|it| (&*it.program, &*it.name)).collect();
         let [one, two] = ["-p one --lib", "-p two --test process"];
         assert_eq!(all, [(one, "a::also"), (one, "a::fails"), (two, "c")]);
+    }
+
+    #[test]
+    fn the_same_programs_are_chosen_in_the_whole_workspace() {
+        assert_eq!(targets("-p two --test process").collect::<Vec<_>>(), ["--test", "process"]);
+        assert_eq!(targets("--lib").collect::<Vec<_>>(), ["--lib"]);
     }
 
     #[test]

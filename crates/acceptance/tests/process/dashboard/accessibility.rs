@@ -74,7 +74,7 @@ fn every_view_fits_its_window() {
         assert!(shown.contains(title), "{title} is not in {shown}");
     }
     // The focus is seen, and the first stop is a way around the navigation.
-    browser.run("location.reload()");
+    browser.reload();
     browser.wait("document.getElementById('state')?.textContent", "Live");
     browser.press("Tab");
     assert_eq!(browser.text("document.activeElement.textContent"), "Skip to the content");

@@ -70,7 +70,7 @@ fn charts_include_the_time_before_the_page_was_opened() {
     let most = browser.text(&most);
     assert!(most.parse::<f64>().is_ok_and(|most| most >= 20.0), "{most}");
     // A reload of the page loses nothing.
-    browser.run("location.reload()");
+    browser.reload();
     browser.wait_until(
         "document.querySelector('.chart path.line')?.getAttribute('d').split('L').length > 2",
     );

@@ -55,7 +55,7 @@ fn a_search_finds_servers_and_has_an_address() {
     assert_eq!(browser.text("location.hash"), "#/?q=ront1");
     assert_eq!(browser.text(&content("form [role=status]")), "11 of 23");
     open(&mut browser, &weir, "?q=other", NARROW);
-    browser.run("location.reload()");
+    browser.reload();
     browser.wait(NAMES, "app/other");
     browser.click("main tbody th a");
     browser.wait("location.hash", "#/server/app/other");

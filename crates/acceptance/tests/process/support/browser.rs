@@ -72,6 +72,12 @@ impl Browser {
         self.call("Page.navigate", &format!("{{\"url\":\"{address}\"}}"));
     }
 
+    /// Loads the page again; returns when the new one is there.
+    pub(crate) fn reload(&mut self) {
+        self.run("window.isOld = true; location.reload()");
+        self.wait_until("!window.isOld && document.readyState == 'complete'");
+    }
+
     /// Gives the window another size.
     pub(crate) fn resize(&mut self, (width, height): (u32, u32)) {
         let size = format!(
@@ -174,6 +180,7 @@ impl Browser {
     }
 
     fn middle(&mut self, selector: &str) -> (f64, f64) {
+        self.wait_until(&format!("document.querySelector('{selector}')"));
         let at = format!(
             "(it => {{ it.scrollIntoView({{ block: 'center' }}); \
              const box = it.getBoundingClientRect(); \
