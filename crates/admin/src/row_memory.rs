@@ -42,7 +42,7 @@ struct Remembered {
     seen: u64,
 }
 
-/// What a row remembers while its text is made.
+/// The state of a row while its text is made.
 pub(crate) struct Recall<'a> {
     window: &'a mut LatencyWindow,
     since: &'a mut Option<u64>,

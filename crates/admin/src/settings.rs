@@ -77,7 +77,7 @@ pub struct ConfigurationLine {
     pub file: Arc<str>,
     /// Its number there, from 1.
     pub line: u32,
-    /// Its words, without secrets.
+    /// The words of the line, without secrets.
     pub text: String,
     /// Whether it opens a section.
     pub opens: bool,
@@ -99,9 +99,9 @@ pub struct Reload {
     pub at: u64,
     /// The worker that it started, or the master where it failed.
     pub pid: u32,
-    /// Whether the worker from before goes on.
+    /// Whether the previous worker continues to serve.
     pub failed: bool,
-    /// What the master said of it.
+    /// The message of the master about the reload.
     pub text: String,
 }
 

@@ -44,12 +44,12 @@ unsafe impl Send for CipherHandle {}
 // SAFETY: as above.
 unsafe impl Sync for CipherHandle {}
 
-/// What a context does with messages.
+/// The direction in which a context handles messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It encrypts them.
+    /// The context encrypts messages.
     Seal,
-    /// It decrypts them.
+    /// The context decrypts messages.
     Open,
 }
 

@@ -37,7 +37,7 @@ pub fn session(data: &[u8]) {
     }
 }
 
-/// Whether the session goes on after a record.
+/// Whether the session continues after a record.
 fn receive(server: &mut RecordLayer, other: &mut RecordLayer, mut record: Vec<u8>) -> bool {
     let short = record.len().min(HEADER - 1);
     assert_eq!(server.first_length(&record[..short]), Ok(None));

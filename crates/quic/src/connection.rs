@@ -154,9 +154,9 @@ pub struct QuicConnection {
 enum LastPacket {
     /// The connection does not end yet.
     Unneeded,
-    /// It is the next packet.
+    /// The marked packet is the next one.
     Next,
-    /// It was sent with this number.
+    /// The marked packet was sent with this number.
     Sent(u64),
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Lease {
 /// The pairs of one thread.
 struct Contexts {
     places: Vec<Pair>,
-    /// Where the search for a place that was not used lately goes on.
+    /// The place at which the search for a pair that was not used lately continues.
     hand: usize,
     /// The name of the last lease.
     last: u64,
@@ -41,7 +41,7 @@ struct Contexts {
 struct Pair {
     /// The lease that has the pair; 0 is none.
     name: u64,
-    /// It was used since the hand has passed.
+    /// Whether the pair was used since the hand has passed.
     used: bool,
     opener: Keyed,
     sealer: Keyed,

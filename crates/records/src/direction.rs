@@ -134,7 +134,7 @@ impl Direction {
             && self.suite.aead != Aead::ChaCha20Poly1305
     }
 
-    /// Goes on with the next keys (RFC 8446 section 7.2).
+    /// Replaces the keys by the next ones (RFC 8446 section 7.2).
     pub(crate) fn update(&mut self) {
         let Some(secret) = &self.secret else { return };
         let mut next = [0; MOST_DIGEST];

@@ -11,7 +11,7 @@ pub(crate) const KEY_UPDATE: usize = PREFIX + 1;
 const CLIENT_HELLO: u8 = 1;
 const KEY_UPDATE_TYPE: u8 = 24;
 
-/// What a message means.
+/// The meaning of a handshake message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     /// The peer's next records have new keys; `true`: it asks for new keys from us.

@@ -14,7 +14,7 @@ pub struct RecordLayer {
     pub(crate) messages: HandshakeMessages,
     /// Warnings in a row.
     pub(crate) warnings: u8,
-    /// What the peer has to be answered, before data.
+    /// The answer that the peer gets before the next data.
     pub(crate) owed: Owed,
     /// New keys were requested from the peer, and it has not sent them.
     pub(crate) requested: bool,

@@ -17,7 +17,7 @@ const CLOSE_NOTIFY: u8 = 0;
 const USER_CANCELED: u8 = 90;
 const NO_RENEGOTIATION: u8 = 100;
 
-/// What a record was.
+/// The content of an opened record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opened {
     /// So many bytes of application data; they may be none.

@@ -21,7 +21,7 @@ impl Hash {
     }
 }
 
-/// What a cipher suite means to records.
+/// The algorithms of a cipher suite that protect records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suite {
     /// The algorithm that protects records.

@@ -156,7 +156,7 @@ impl Acceptor {
             && let Some(index) = Handover::index()
         {
             ssl.set_ex_data(index, Handover::default());
-            // What the library had read would be lost.
+            // Bytes that the library has read would be lost.
             ffi::set_read_ahead(&mut ssl, false);
         }
         Ok(ssl)

@@ -57,7 +57,7 @@ enum End {
     Broken(io::ErrorKind),
 }
 
-/// What has the state of a session.
+/// The owner of a session's state.
 #[derive(Debug)]
 enum Session {
     /// The object of the library.
@@ -72,7 +72,7 @@ pub struct Conn {
     session: Session,
     /// Counts the session once its handshake is over.
     counted: Option<CountedSession>,
-    /// The record layer of this process goes on with the session after its handshake.
+    /// The record layer of this process takes the session over after its handshake.
     may_take_over: bool,
     /// Records that have not been sent.
     out: Vec<u8>,
@@ -385,7 +385,7 @@ impl Conn {
         }
     }
 
-    /// What answers queries about the session.
+    /// The source of answers to queries about the session.
     pub(crate) fn view(&self) -> View<'_> {
         match &self.session {
             Session::Library(channel) => View::Library(channel.ssl()),

@@ -19,7 +19,7 @@ const CHANGE_CIPHER_SPEC: u8 = 20;
 const FINISHED_HEADER: [u8; 5] = [22, 3, 3, 0, 40];
 const FINISHED_RECORD: usize = 45;
 
-/// What a session has told about its keys.
+/// Secrets and record counts that the library has reported for a session.
 #[derive(Default)]
 pub(crate) struct Handover(Mutex<Told>);
 

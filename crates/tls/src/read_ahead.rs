@@ -67,7 +67,7 @@ impl ReadAhead {
             self.bytes.copy_within(self.taken..self.end, 0);
         } else {
             let mut input = scratch.take_input();
-            // What was fed in may be more than that.
+            // The buffer may hold more bytes than that.
             input.resize(INPUT.max(left + AHEAD), 0);
             input[..left].copy_from_slice(&self.bytes[self.taken..self.end]);
             self.give(scratch, input);

@@ -1,4 +1,4 @@
-//! What queries about an established session are answered from once the library's object is freed.
+//! Facts about an established session, for queries after the library's object is freed.
 
 use crate::client_hello_capture::Offer;
 use crate::key_log::KeyLog;
@@ -22,7 +22,7 @@ pub(crate) enum Field {
 
 const FIELDS: usize = 8;
 
-/// What answers queries about a session.
+/// The source of answers to queries about a session.
 pub(crate) enum View<'a> {
     Library(&'a SslRef),
     Facts(&'a SessionFacts),

@@ -51,7 +51,7 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// What the clients of a load have in common.
+/// State that the clients of a load share.
 struct ReloadLoad {
     address: SocketAddr,
     trust: Vec<u8>,

@@ -138,7 +138,7 @@ fn silent_tunnels_hold_no_memory_of_transactions() {
             false => tcp("", "", &origin, &log),
         };
         let held: Vec<Client> = (0..8).map(|_| silent(&weir, upgrades)).collect();
-        // What a thread keeps for the next transaction is free.
+        // Memory that a thread keeps for the next transaction is free.
         for pool in ["notes", "workspace"] {
             eventually(pool, || {
                 let pools = weir.cli("show pools");

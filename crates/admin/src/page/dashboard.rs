@@ -46,7 +46,7 @@ struct Request<'a> {
     visit: &'a Visit<'a>,
     settings: &'a Arc<Settings>,
     page: &'a StatsPage,
-    /// What follows the address.
+    /// The rest of the path behind the address.
     options: &'a str,
 }
 

@@ -9,7 +9,7 @@ const LAST: u32 = u32::MAX - super::LONGEST_INPUT as u32;
 
 /// Memory that an encoder uses during a call and not between two: 64 KiB, one per thread.
 ///
-/// Positions of earlier calls stay in the table. They are told apart by their numbers, which
+/// Positions of earlier calls stay in the table and are recognised by their numbers, which
 /// continue from call to call, so that no call pays for clearing the table.
 pub struct Scratch {
     /// The number of the last position with a hash, or 0.

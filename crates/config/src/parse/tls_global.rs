@@ -39,12 +39,8 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
         g.tls.updates_nothing = on_or_off(a)?;
         Ok(())
     }),
-    entry("ocsp-update.maxdelay", "<number>", "Most seconds between two fetches.", |g, _, a| {
-        delay(a, 1).map(|n| g.tls.update_delays.max = n)
-    }),
-    entry("ocsp-update.mindelay", "<number>", "Least seconds between two fetches.", |g, _, a| {
-        delay(a, 0).map(|n| g.tls.update_delays.min = n)
-    }),
+    entry("ocsp-update.maxdelay", "<number>", "Most seconds between two fetches.", most_delay),
+    entry("ocsp-update.mindelay", "<number>", "Least seconds between two fetches.", least_delay),
     entry("ocsp-update.mode", "[ on | off ]", "Whether OCSP responses are fetched.", |g, _, a| {
         a.no_more_than(1)?;
         presets(g).bind.ocsp_update = Some(on_or_off(a)?);
@@ -194,14 +190,13 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
     entry("tune.ssl.maxrecord", "<number>", "Bytes of the first records.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.max_record = n)
     }),
-    entry("tune.ssl.ocsp-update.maxdelay", "<number>", "`ocsp-update.maxdelay`.", |g, _, a| {
-        delay(a, 1).map(|n| g.tls.update_delays.max = n)
-    }),
-    entry("tune.ssl.ocsp-update.mindelay", "<number>", "`ocsp-update.mindelay`.", |g, _, a| {
-        delay(a, 0).map(|n| g.tls.update_delays.min = n)
-    }),
+    entry("tune.ssl.ocsp-update.maxdelay", "<number>", "`ocsp-update.maxdelay`.", most_delay),
+    entry("tune.ssl.ocsp-update.mindelay", "<number>", "`ocsp-update.mindelay`.", least_delay),
     entry("tune.ssl.own-records", "{ on | off }", "Frees the library's sessions.", |g, _, a| {
         a.no_more_than(1)?;
+        if let Some(message) = tls::needs_not(a.text(0)) {
+            a.note(0, message);
+        }
         g.tls.defaults.own_records = on_or_off(a)?;
         Ok(())
     }),
@@ -212,6 +207,18 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
 
 /// The most seconds between two fetches of an OCSP response: a year.
 const MOST_DELAY: u32 = 31_536_000;
+
+/// `ocsp-update.maxdelay`, by both of its names.
+fn most_delay(global: &mut Global, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    global.tls.update_delays.max = delay(args, 1)?;
+    Ok(())
+}
+
+/// `ocsp-update.mindelay`, by both of its names.
+fn least_delay(global: &mut Global, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    global.tls.update_delays.min = delay(args, 0)?;
+    Ok(())
+}
 
 /// A number of seconds, of nothing but digits.
 fn delay(args: Args<'_>, least: u32) -> Parsed<u32> {

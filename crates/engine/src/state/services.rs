@@ -86,7 +86,7 @@ pub enum Role {
     Look,
     /// Puts servers into the drain state and takes them out of it (`stats drain`).
     Drain,
-    /// Everything that the page offers (`stats admin`).
+    /// All actions of the page (`stats admin`).
     All,
 }
 

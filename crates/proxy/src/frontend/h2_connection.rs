@@ -219,7 +219,7 @@ async fn serve(worker: Rc<Worker>, front: Rc<ClientMux>, client: Box<Client>) {
     }
 }
 
-/// What a stream's poll has returned; a stream of a crowded connection is woken as bulk work.
+/// Handles the result of a stream's poll; a stream of a crowded connection is woken as bulk work.
 fn yielding(worker: &Worker, front: &ClientMux, polled: Poll<Outcome>) -> Poll<Outcome> {
     if polled.is_pending() && front.is_crowded() {
         worker.thread.scheduler().next_wake_as_bulk();

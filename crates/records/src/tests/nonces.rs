@@ -12,7 +12,7 @@ enum Action {
     Data(usize),
     Close,
     UpdateKeys(bool),
-    /// The counter goes on at another number, as after so many records.
+    /// The counter continues at another number, as after so many records.
     Skip(u64),
 }
 

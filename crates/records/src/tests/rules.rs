@@ -19,7 +19,7 @@ fn forged(layer: &mut RecordLayer, content: u8, plain: &[u8], padding: usize) ->
     out
 }
 
-/// What the server makes of a record of the client with this content.
+/// The result of the server for a record of the client with this content.
 fn result(version: Version, content: u8, plain: &[u8]) -> Result<Opened, RecordError> {
     let mut pair = Pair::new(version, "TLS_AES_128_GCM_SHA256");
     let record = forged(&mut pair.client, content, plain, 0);

@@ -78,7 +78,7 @@ impl ReloadLab {
         self.running.iter().for_each(|it| it.shared.begin_stop(now));
     }
 
-    /// A reload: the next process serves, then the others are told to finish.
+    /// Reloads: the next process begins to serve, then the others get the signal to stop.
     pub(crate) fn reload(&mut self) {
         self.start_successor();
         self.stop_older();

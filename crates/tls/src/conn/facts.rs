@@ -6,7 +6,7 @@ use crate::parsed_certificate::KeptCertificate;
 use crate::session_facts::{FieldBytes, RareFacts, SessionFacts};
 
 impl Conn {
-    /// What the session answers now. `None`: a field is longer than sessions have it.
+    /// Copies the answers of the session. `None`: a field is longer than TLS allows.
     pub(super) fn gather_facts(&self) -> Option<SessionFacts> {
         let (id, key, unique) = (self.session_id(), self.session_key(), self.unique_id());
         let (client, server) = (self.client_random(), self.server_random());

@@ -18,7 +18,7 @@ use std::io::{self, IoSlice};
 /// The most parts of a record.
 const PARTS: usize = 8;
 
-/// What records have beside data, at most: padding aside.
+/// Most bytes of a record beside data and padding.
 const BESIDE: usize = 64;
 
 /// A session without an object of the library.

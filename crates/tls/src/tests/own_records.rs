@@ -362,7 +362,7 @@ fn random_operations_with_the_library_at_the_other_end_lose_nothing() {
             (pair.up.room, pair.down.room) = (room(&pair.up), room(&pair.down));
             match random.below(5) {
                 0 => {
-                    // What was offered has to be offered again.
+                    // A write that waits has to be repeated with the same bytes.
                     let count: usize = *offers[0].get_or_insert(size);
                     let bytes = up.next(count);
                     let cut = random.below(count as u32 + 1) as usize;

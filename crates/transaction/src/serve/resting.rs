@@ -151,7 +151,7 @@ fn is_bare(notes: &mut Notes) -> bool {
 }
 
 impl KeptNotes {
-    /// What has to be kept of the notes; the rest of their memory goes back to the thread.
+    /// The fields of the notes that are kept; the rest of their memory returns to the thread.
     fn of(mut notes: Box<Notes>, worker: &Worker) -> Option<Self> {
         if notes.used && is_rich(&notes) {
             return Some(Self::Whole(notes));

@@ -191,7 +191,7 @@ impl Pipe {
                 continue;
             }
             if self.ended {
-                // What the pipe has moved is counted before the destination sees the end.
+                // Bytes that the pipe has moved are counted before the destination sees the end.
                 self.lane = None;
                 self.shut_down(to);
                 rest(worker, from.input);

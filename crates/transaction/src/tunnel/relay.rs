@@ -11,7 +11,7 @@ use transport::splice::Splicing;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 use transport::thread::buffers::Claim;
 
-/// What each direction waits for: to the server, to the client.
+/// The event that each direction waits for: to the server, to the client.
 pub(crate) type Steps = (Step, Step);
 
 /// The ends of a tunnel, for one turn.

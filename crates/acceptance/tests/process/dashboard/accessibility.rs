@@ -118,7 +118,7 @@ fn axe_finds_nothing_of_level_a_or_aa() {
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 
-/// What axe finds on the page as it is.
+/// The violations that axe finds on the page as it is.
 fn judge(browser: &mut Browser, script: &str, view: &str) -> Option<String> {
     browser.run(script);
     let found = browser.text(

@@ -1,4 +1,4 @@
-//! Actions on servers: chosen, confirmed, undone; offered to those who may.
+//! Actions on servers: chosen, confirmed, undone; offered to visitors with the right to them.
 
 use super::{NARROW, WIDE, content, has, open, start};
 use crate::support::{Browser, Running};
@@ -22,7 +22,8 @@ fn an_action_is_chosen_confirmed_and_undone() {
     browser.wait_until(&format!("document.querySelector('{CHANGE}')"));
     browser.click(CHANGE);
     assert_eq!(browser.text(&content("dialog h2")), "Change app/s");
-    // What makes no sense now is not offered: it is ready, has no check, no agent, no session.
+    // Actions without an effect on this server are not offered: it is ready, has no check, no
+    // agent, no session.
     assert_eq!(browser.text(OFFERED), "drain maint hnolb hdown");
     assert_eq!(browser.text("document.querySelector('dialog .go').disabled"), "true");
     browser.click("dialog input[value=drain]");

@@ -17,7 +17,7 @@ fn the_worst_is_first_in_the_overview() {
     browser.wait_until(&has(".headline li", "1 server down"));
     let away = browser.text("document.querySelector('main tbody tr').textContent");
     assert!(away.contains("▼ DOWN") && away.contains("L4CON"), "{away}");
-    // What an operator has set aside comes before the rest, and after what is wrong.
+    // Servers in maintenance or drain come behind failed rows and before the others.
     assert_eq!(browser.text(&format!("({NAMES}).split(' ')[1]")), "app/resting");
     // A server whose requests fail is wrong, although its checks do not tell.
     drop(origin);
@@ -124,7 +124,7 @@ fn nothing_comes_from_elsewhere_and_nothing_runs_but_the_page() {
     );
     browser.wait("window.refused", "script-src-elem");
     assert_eq!(browser.text("window.ran"), "undefined");
-    // What clients send is text.
+    // Bytes from clients are shown as text.
     let mut client = weir.web();
     client.send("GET /<img/src=x/onerror=window.ran=1> HTTP/1.1\r\nHost: t\r\n\r\n");
     client.head();

@@ -78,7 +78,7 @@ fn a_page_follows_a_reload_and_acts_on_the_process_that_it_shows() {
     browser.wait_until(&format!("!({NAMES}).includes('old')"));
     browser.wait_until("!document.querySelector('dialog')");
     browser.wait_until(&has(".message", "Nothing was changed"));
-    // A view of what is gone says so.
+    // The view of a removed proxy says that it is gone.
     browser.run("location.hash = '#/proxy/old'");
     browser.wait_until(&has(".note:not([hidden])", "old is not there (any more)"));
     assert_eq!(

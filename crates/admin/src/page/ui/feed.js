@@ -1,4 +1,4 @@
-// Asks for the figures about once a second, and tells the rest of the page.
+// Fetches the figures about once a second and notifies the rest of the page.
 import { $, ask, setClass, setText } from "./dom.js";
 import { interrupt, model, take } from "./model.js";
 import { appendAll, recall } from "./series.js";

@@ -78,7 +78,7 @@ export function serverRow(proxy, name) {
   return [...model.rows.values()].find((row) => row.kind === SERVER && row.proxy === proxy && row.name === name);
 }
 
-// The row that stands for a proxy: its servers' side if it has servers.
+// The row of a proxy as a whole: its servers' side if it has servers.
 export function mainRow(proxy) {
   const rows = rowsOf(proxy), side = (kind) => rows.find((row) => row.kind === kind);
   const serves = rows.some((row) => row.kind === SERVER);

@@ -50,7 +50,7 @@ pub enum Outcome {
     Farewell(Box<Client>),
     /// Its connection is over.
     Over,
-    /// The stream goes on as a tunnel; its outcome is that of this future.
+    /// The stream continues as a tunnel; its outcome is that of this future.
     Tunnel(Pin<Box<dyn Future<Output = Outcome>>>),
 }
 

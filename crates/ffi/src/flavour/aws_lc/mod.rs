@@ -16,7 +16,7 @@ pub(crate) use quic::AbsentSession as QuicSession;
 pub const LACKS: &[&str] =
     &["npn", "ssl-dh-param-file", "ssl-propquery", "ssl-provider", "ssl-provider-path"];
 /// Features that the library lacks as well, but without which a configuration works.
-pub const NEEDS_NOT: &[&str] = &["tune.ssl.default-dh-param"];
+pub const NEEDS_NOT: &[&str] = &["tune.ssl.default-dh-param", "tune.ssl.own-records"];
 /// The version of OpenSSL whose interface the library has, according to its headers.
 pub fn api_version() -> &'static str {
     "1.1.1"
